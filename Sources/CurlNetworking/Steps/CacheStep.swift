@@ -322,7 +322,7 @@ final class CacheStep: Step, @unchecked Sendable {
         updated.answer(Self.variant(of: updated.head, to: request, host))
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
         if !CacheStorability.permitsStoring(updated.head, directives) {
-            if let url = URL(string: candidate.key) { host.session.settings.cache?.remove(url) }
+            if let url = request.url { host.session.settings.cache?.remove(url) }
         } else if audience(host).permitsStoring(directives), let pending, let cache = host.session.settings.cache {
             pending.store { cache.store(updated) }
         }
@@ -332,8 +332,11 @@ final class CacheStep: Step, @unchecked Sendable {
     private func transfer(of stored: StoredResponse, isConfirmed: Bool, _ host: any StepHost) -> StoredTransfer {
         var stored = stored
         if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.age(now: Date())) }
-        // A fragment is no part of the key.
-        if let url = host.request?.url { stored.url = stored.url.withFragment(of: url) }
+        if let url = host.request?.url {
+            // The key has no fragment, and is the same for all spellings. A program may have stored the response of another URL.
+            let isOfRequest = StoredResponse.key(of: stored.url) == stored.key
+            stored.url = isOfRequest ? url : stored.url.withFragment(of: url)
+        }
         return StoredTransfer(stored, delegate: host)
     }
 
@@ -420,7 +423,7 @@ final class CacheStep: Step, @unchecked Sendable {
                 .willCache(stored) { answer in
                     if let answer = stored.replaced(by: answer) {
                         pending.store { cache.store(answer) }
-                    } else if let url = URL(string: stored.key) {
+                    } else if let url = stored.request?.url {
                         cache.remove(url)
                     }
                 }

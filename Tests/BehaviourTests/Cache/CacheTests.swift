@@ -128,6 +128,17 @@ struct CacheTests {
         }
     }
 
+    @Test("It has the URL as the request has written it")
+    func spelling() async throws {
+        let rig = try Rig(Self.server())
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/a"))
+        let url = try #require(URL(string: "HTTP" + rig.url("/a").absoluteString.dropFirst(4)))
+        let result = await rig.session.load(url)
+        #expect(result.text == "1" && result.response?.url == url)
+        #expect(rig.server.requestCount == 1)
+    }
+
     @Test("Many tasks at once get the same response, and all of them complete")
     func many() async throws {
         let rig = try Rig(Self.server())

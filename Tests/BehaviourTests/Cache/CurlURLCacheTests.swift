@@ -62,6 +62,18 @@ struct CurlURLCacheTests {
         }
     }
 
+    @Test("How a URL is written makes no difference to what is found, and a user name does")
+    func spellings() throws {
+        let cache = CurlURLCache(memoryCapacity: 1 << 20)
+        try cache.storeCachedResponse(Self.response("x", at: "http://a:80?1"), for: Self.request("http://a:80?1"))
+        for same in ["http://a/?1", "HTTP://A/?1", "http://a?1#x"] {
+            #expect(try cache.cachedResponse(for: Self.request(same)) != nil, "\(same)")
+        }
+        for other in ["http://u:p@a/?1", "http://a:81/?1", "http://a/?"] {
+            #expect(try cache.cachedResponse(for: Self.request(other)) == nil, "\(other)")
+        }
+    }
+
     @Test("A response that is none of HTTP stays what it is")
     func plainResponse() throws {
         let directory = try TemporaryDirectory()

@@ -305,6 +305,28 @@ struct CacheStepUploadTests {
     }
 }
 
+@Suite("The cache step, after a change")
+struct CacheStepChangeTests {
+    @Test(
+        "What is stored for its URL is outdated, however the URL is written",
+        arguments: [
+            "http://example.com/x", "http://example.com/x#a", "http://user:secret@example.com/x",
+            "http://example.com:80/x", "HTTP://EXAMPLE.com/x",
+        ]
+    )
+    func spellings(url: String) throws {
+        let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+        let rig = StepRig(try Sample.request(url, "PUT"), .data(Data("a".utf8))) { $0.urlCache = cache }
+        let key = "http://example.com/x"
+        rig.session.settings.cache?.store(try Sample.stored("old", at: key))
+        #expect(CacheStep().receive(try rig.received(Sample.head(204)), rig).isPass)
+        guard case .known(let stored)? = rig.session.settings.cache?.find(key, now: .now, isInsistent: true) else {
+            throw URLError(.unknown)
+        }
+        #expect(stored == nil)
+    }
+}
+
 @Suite("The cookie step")
 struct CookieStepTests {
     @Test("Cookies that a response sets keep back what follows until they are stored")

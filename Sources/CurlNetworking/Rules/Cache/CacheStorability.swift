@@ -61,11 +61,12 @@ enum CacheStorability {
     }
 
     /// The URLs that a response with `head` to an unsafe request for `url` invalidates: `url`, and others named in it on the same origin.
+    /// Without user names, which aren't sent as a part of the URL: nothing is stored for URLs with one.
     static func invalidatedURLs(by head: ResponseHead, at url: URL) -> [URL] {
         let others = ["Location", "Content-Location"].compactMap { head[$0] }
             .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { Origin($0) == Origin(url) }
-        return [url] + others
+        return ([url] + others).map(\.withoutUserInformation)
     }
 }
 

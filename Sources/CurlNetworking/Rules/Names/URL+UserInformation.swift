@@ -11,4 +11,13 @@ extension URL {
         components.percentEncodedPassword = other.password(percentEncoded: true)
         return components.url ?? self
     }
+
+    var withoutUserInformation: URL {
+        guard user(percentEncoded: true) != nil || password(percentEncoded: true) != nil,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.percentEncodedUser = nil
+        components.percentEncodedPassword = nil
+        return components.url ?? self
+    }
 }

@@ -173,7 +173,32 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         let request = response?.request ?? URLRequest(url: url)
         // Replacing an entry would leave its key in the stock cache's list twice, and it traps when it evicts that.
         cache.removeCachedResponse(for: request)
-        if let response { cache.storeCachedResponse(response.cachedResponse, for: request) }
+        guard let response else {
+            for url in url.otherStockSpellings { cache.removeCachedResponse(for: URLRequest(url: url)) }
+            return
+        }
+        cache.storeCachedResponse(response.cachedResponse, for: request)
+    }
+}
+
+extension URL {
+    /// The other spellings of a stored response's key that the stock cache takes for other URLs: with the scheme's own port, and without a
+    /// path.
+    fileprivate var otherStockSpellings: [URL] {
+        guard let scheme = Scheme(self), scheme.isHTTP, let defaultPort = scheme.defaultPort,
+            let own = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return [] }
+        let ports = own.port == nil ? [nil, defaultPort] : [own.port]
+        let paths = own.percentEncodedPath == "/" ? ["/", ""] : [own.percentEncodedPath]
+        let all = ports.flatMap { port in
+            paths.compactMap { path in
+                var spelling = own
+                spelling.port = port
+                spelling.percentEncodedPath = path
+                return spelling.url
+            }
+        }
+        return Array(all.dropFirst())
     }
 }
 

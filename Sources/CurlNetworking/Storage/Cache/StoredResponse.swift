@@ -16,7 +16,7 @@ struct StoredResponse: Sendable {
         }
     }
 
-    /// The requested URL, without a fragment. The stock cache's own key is only host, port and path.
+    /// See `key(of:)`. The stock cache's own key is only host, port and path.
     let key: String
     /// The response's own URL.
     var url: URL
@@ -49,11 +49,8 @@ struct StoredResponse: Sendable {
         if CacheVariant.holdsSecrets(variant) { storagePolicy = .allowedInMemoryOnly }
     }
 
-    static func key(of url: URL) -> String {
-        let text = url.absoluteString
-        guard let hash = text.utf8.firstIndex(of: UInt8(ascii: "#")) else { return text }
-        return String(text[..<hash])
-    }
+    /// What a response to a request for `url` is stored under: the same for all URLs that are equivalent.
+    static func key(of url: URL) -> String { url.equivalentText }
 
     func freshness(now: Date) -> CacheFreshness {
         CacheFreshness(head, requested: requested, received: received, now: now)

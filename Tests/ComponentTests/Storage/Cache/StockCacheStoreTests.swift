@@ -99,6 +99,24 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store) == nil)
     }
 
+    @Test(
+        "What is removed is gone in every spelling of its URL, which the stock cache takes for others",
+        arguments: ["http://example.com", "http://example.com:80", "http://example.com:80/", "HTTP://EXAMPLE.com/"]
+    )
+    func spellings(url: String) throws {
+        let cache = Self.cache()
+        let store = StockCacheStore.store(over: cache)
+        let request = URLRequest(url: try Sample.url(url))
+        var response = try Self.response("x", "http://example.com/")
+        response.request = request
+        store.store(response)
+        store.waitForWrites()
+        #expect(cache.cachedResponse(for: request) != nil)
+        try store.remove(Sample.url("http://example.com/"))
+        store.waitForWrites()
+        #expect(cache.cachedResponse(for: request) == nil)
+    }
+
     @Test("What is removed or replaced while it is looked for isn't found any more", arguments: ["", "all", "y"])
     func overtaken(change: String) async throws {
         let cache = SlowCache()

@@ -154,6 +154,13 @@ struct CacheStorabilityTests {
         #expect(urls.map(\.absoluteString) == ["http://a/list", "http://a/new"])
     }
 
+    @Test("However those URLs are written, with a user name or without")
+    func invalidatedSpellings() throws {
+        let head = Sample.head(201, ["Location": "http://u@a:80/new", "Content-Location": "HTTP://a?x"])
+        let urls = try CacheStorability.invalidatedURLs(by: head, at: Sample.url("http://u:p@A/list"))
+        #expect(urls.map(StoredResponse.key) == ["http://a/list", "http://a/new", "http://a/?x"])
+    }
+
     // MARK: - Vary
 
     @Test(

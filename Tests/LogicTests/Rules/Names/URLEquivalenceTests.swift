@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("URLs that are equivalent")
+struct URLEquivalenceTests {
+    static let spellings: [(String, [String])] = [
+        (
+            "http://example.com/a?b",
+            ["http://example.com/a?b#c", "HTTP://example.com:80/a?b", "http://EXAMPLE.com/a?b"]
+        ),
+        ("https://example.com/", ["https://example.com", "https://example.com:443", "https://example.com#a"]),
+        ("http://example.com/?a/b", ["http://example.com?a/b", "http://example.com:80?a/b#c"]),
+        ("http://example.com:8080/", ["http://EXAMPLE.com:8080", "http://example.com:08080/"]),
+        ("https://example.com:80/", ["https://EXAMPLE.com:80"]),
+        ("http://[::1]/a", ["HTTP://[::1]:80/a"]),
+        ("http://[::1]:8080/a", ["HTTP://[::1]:8080/a"]),
+        ("http://xn--bcher-kva.example/", ["http://b\u{fc}cher.example", "http://b%C3%BCcher.example:80/"]),
+        ("http://u:p@example.com/a", ["http://u:p@EXAMPLE.com:80/a#b"]),
+    ]
+
+    @Test("Have the same text, however scheme, host, port, empty path and fragment are written", arguments: spellings)
+    func same(text: String, others: [String]) throws {
+        for other in [text] + others { #expect(try Sample.url(other).equivalentText == text, "\(other)") }
+    }
+
+    @Test("Have the same path, query and user")
+    func different() throws {
+        let all = [
+            "http://example.com/", "http://example.com/a", "http://example.com/A", "http://example.com/%61",
+            "http://example.com/?", "http://u@example.com/", "http://example.com/a/", "http://www.example.com/",
+        ]
+        #expect(try all.map { try Sample.url($0).equivalentText } == all)
+    }
+
+    @Test("Are http and https URLs: of others only the fragment is left out")
+    func others() throws {
+        for text in ["CUSTOM:thing", "ftp://A:21", "http+unix://%2FA/", "file:///A"] {
+            #expect(try Sample.url(text + "#a").equivalentText == text)
+        }
+    }
+
+    @Test(
+        "A host that would be another one without its percent-encoding keeps it",
+        arguments: ["a%2Fb", "a%40b", "a%3Fb"]
+    )
+    func encodedHost(host: String) throws {
+        let text = "http://\(host)/c"
+        #expect(try Sample.url(text).equivalentText == text)
+    }
+}
