@@ -45,6 +45,14 @@ extension ProtocolClassStep: ProtocolReporter {
         host.decline(self)
     }
 
+    /// The request has its cookies already. What a program has stored is the class's to judge.
+    func answers(_ stored: StoredResponse, to request: URLRequest) -> Bool {
+        guard let host else { return false }
+        guard let variant = stored.variant else { return true }
+        let sent = SentFields(request, cookies: nil, host)
+        return CacheVariant.matches(stored.head, stored: variant, value: sent.value)
+    }
+
     /// Asks the delegate for the body of a streamed upload; if it has none, the request's own is used, and if that is missing too, the
     /// class has to deal with it.
     func accept(start: @escaping () -> Void) {

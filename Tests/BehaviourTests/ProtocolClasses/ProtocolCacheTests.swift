@@ -22,6 +22,7 @@ struct ProtocolCacheTests {
                 let path = request.url?.path
                 respond(
                     200,
+                    path == "/varies" ? ["Vary": "X-Kind"] : [:],
                     storage: path == "/never" ? .notAllowed : path == "/memory" ? .allowedInMemoryOnly : .allowed
                 )
                 send("loaded")
@@ -81,6 +82,30 @@ struct ProtocolCacheTests {
         let (data, response) = try await session.data(from: url)
         #expect(data == Data("from the cache".utf8))
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
+    }
+
+    @Test(
+        "What is stored for another user, or is another variant, isn't given to the next object",
+        arguments: [("/a", "Authorization"), ("/varies", "X-Kind")]
+    )
+    func variants(path: String, field: String) async throws {
+        let network = MockNetwork { _ in }
+        let session = session(network)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: network.url(path))
+        request.setValue("1", forHTTPHeaderField: field)
+        #expect(await session.load(request).text == "loaded")
+        let first = try #require(stored(session, network.url(path)))
+        let tampered = CachedURLResponse(
+            response: first.response,
+            data: Data("from the cache".utf8),
+            userInfo: first.userInfo,
+            storagePolicy: first.storagePolicy
+        )
+        session.configuration.urlCache?.storeCachedResponse(tampered, for: request)
+        #expect(await session.load(request).text == "from the cache")
+        request.setValue("2", forHTTPHeaderField: field)
+        #expect(await session.load(request).text == "loaded")
     }
 
     @Test("What it doesn't allow is not stored, nor what is no GET, a download's, an upload's, or broken off")

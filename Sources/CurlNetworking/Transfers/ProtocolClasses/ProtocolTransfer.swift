@@ -14,6 +14,9 @@ protocol ProtocolReporter: AnyObject {
     /// No class takes the request, which reverts to `plain`. The last call.
     func decline(_ plain: URLRequest?)
 
+    /// Whether `stored` may be given to a class that loads `request`: it may be another user's, or another variant.
+    func answers(_ stored: StoredResponse, to request: URLRequest) -> Bool
+
     /// A class takes the request; it starts when `start` is called.
     func accept(start: @escaping () -> Void)
 
@@ -115,6 +118,9 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private func lookedUp(_ stored: StoredResponse?) {
         guard let deadline = lookup.take() else { return }
         loop.cancel(deadline)
+        guard let stored, let request = task.currentRequest, reporter?.answers(stored, to: request) == true else {
+            return load(with: nil)
+        }
         load(with: stored)
     }
 
