@@ -215,8 +215,8 @@ final class CacheStep: Step, @unchecked Sendable {
         return .pass
     }
 
-    /// Whether the stored response answers requests like this one. For responses that a program stored itself this is unknown; there the
-    /// program's own willingness to accept anything counts.
+    /// Whether the stored response answers requests like this one. For responses that a program stored itself this is unknown: they answer
+    /// requests that choose none of the variants, and all that accept anything.
     private func isVariant(
         _ stored: StoredResponse,
         of request: URLRequest?,
@@ -227,7 +227,10 @@ final class CacheStep: Step, @unchecked Sendable {
         if stored.variant == nil, demand.reading == .anything { return true }
         let cookies = if case .found(let cookies) = cookies { cookies } else { String?.none }
         let sent = SentFields(request, cookies: cookies, host)
-        return CacheVariant.matches(stored.head, stored: stored.variant ?? [], value: sent.value)
+        guard let variant = stored.variant else {
+            return CacheVariant.matches(stored.head, stored: [], value: sent.chosenValue)
+        }
+        return CacheVariant.matches(stored.head, stored: variant, value: sent.value)
     }
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.

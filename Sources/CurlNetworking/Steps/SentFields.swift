@@ -11,8 +11,15 @@ struct SentFields {
         (self.request, self.cookies, self.host) = (request, cookies, host)
     }
 
+    /// A request for a part has the values of one for the whole: a stored whole answers it only if it isn't coded, which suits both.
+    ///
     /// - Parameter name: In lower case.
     func value(of name: String) -> String? {
+        chosenValue(of: name) ?? RequestEncoder.defaultValue(of: name, host.session.settings)
+    }
+
+    /// The same without the fields that every request has.
+    func chosenValue(of name: String) -> String? {
         let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name)
         if name == "authorization",
             let credential = host.steps.authentication.credential(for: request, hasOwnField: own != nil, host)

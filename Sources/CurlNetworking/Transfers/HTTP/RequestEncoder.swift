@@ -66,11 +66,12 @@ enum RequestEncoder {
     /// The fields sent with every request that doesn't set them itself.
     private struct Defaults {
         let names: [String]
+        let values: [String]
         /// Complete lines, one for each name.
         let list: HeaderList
 
         private init(_ fields: KeyValuePairs<String, String>) {
-            names = fields.map(\.key)
+            (names, values) = (fields.map(\.key), fields.map(\.value))
             list = HeaderList(fields.map { "\($0): \($1)" })
         }
 
@@ -93,6 +94,14 @@ enum RequestEncoder {
 
         /// For programs that can make libcurl offer other codings, or none: then libcurl writes `Accept-Encoding`.
         private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
+    }
+
+    /// The value of a field that is sent with every request for a whole that doesn't set it itself; nil if there is no such field.
+    ///
+    /// - Parameter name: In any case.
+    static func defaultValue(of name: String, _ settings: SessionSettings) -> String? {
+        let defaults = Defaults.of(settings, asksForPart: false)
+        return defaults.names.firstIndex { $0.isEqualIgnoringASCIICase(to: name) }.map { defaults.values[$0] }
     }
 
     private static var processName: String {

@@ -1,0 +1,66 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The cache step, and fields that every request has")
+struct CacheStepVariantTests {
+    private let step = CacheStep()
+    private let owner = TicketOwner()
+    private let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+
+    static let names = ["User-Agent", "Accept-Language", "Accept-Encoding"]
+
+    private func rig(_ configure: (URLSessionConfiguration) -> Void = { _ in }) throws -> StepRig {
+        let rig = StepRig(try Sample.request()) { configuration in
+            configuration.urlCache = cache
+            configure(configuration)
+        }
+        try rig.enter(owner)
+        return rig
+    }
+
+    /// Whether a fresh response that varies by `name` is the task's, if it was stored for that value; nil for one that the program has stored.
+    private func isUsed(_ name: String, _ variant: [HeaderField]?, _ rig: StepRig) throws -> Bool {
+        var stored = try Sample.stored("stored", at: "http://example.com/")
+        stored.head = Sample.head(200, ["Cache-Control": "max-age=1000", "Vary": name])
+        (stored.requested, stored.received) = (Date(), Date())
+        stored.variant = variant
+        rig.session.settings.cache?.store(stored)
+        return rig.prepare(step).transfer != nil
+    }
+
+    @Test("Their values are those that are sent", arguments: names)
+    func sent(name: String) throws {
+        let rig = try rig()
+        let request = try #require(rig.request)
+        let value = try #require(SentFields(request, cookies: nil, rig).value(of: name.lowercased()))
+        #expect(try rig.plan(with: step).options?.headers.contains("\(name): \(value)") == true)
+    }
+
+    @Test("The session's own count before them, and the request's before those")
+    func chosen() throws {
+        let rig = try rig { $0.httpAdditionalHeaders = ["User-Agent": "session"] }
+        var request = try #require(rig.request)
+        #expect(SentFields(request, cookies: nil, rig).value(of: "user-agent") == "session")
+        request.setValue("request", forHTTPHeaderField: "User-Agent")
+        #expect(SentFields(request, cookies: nil, rig).value(of: "user-agent") == "request")
+    }
+
+    @Test("A response that varies by one isn't used by a program that sends another value", arguments: names)
+    func other(name: String) throws {
+        let rig = try rig()
+        let request = try #require(rig.request)
+        let own = try #require(SentFields(request, cookies: nil, rig).value(of: name.lowercased()))
+        #expect(try isUsed(name, [HeaderField(name: name.lowercased(), value: own)], rig))
+        #expect(try !isUsed(name, [HeaderField(name: name.lowercased(), value: own + "2")], rig))
+        #expect(try !isUsed(name, [], rig))
+    }
+
+    @Test("One that the program has stored is used where nobody has chosen a value", arguments: names)
+    func programs(name: String) throws {
+        #expect(try isUsed(name, nil, rig()))
+        #expect(try !isUsed(name, nil, rig { $0.httpAdditionalHeaders = [name: "own"] }))
+    }
+}
