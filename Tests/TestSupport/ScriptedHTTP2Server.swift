@@ -23,6 +23,8 @@ package final class ScriptedHTTP2Server: Sendable {
         /// A block of header fields; see `fields`.
         case headers(Data, ends: Bool)
         case data(Data, ends: Bool)
+        /// Frames of DATA without content, until the connection is over.
+        case endlessFrames
         /// RST_STREAM with an error code (RFC 9113 §7).
         case reset(UInt32)
         /// GOAWAY: streams beyond the last are not processed.
@@ -162,21 +164,38 @@ package final class ScriptedHTTP2Server: Sendable {
         }
 
         func send(_ type: FrameType, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: Data = Data()) {
-            sending.withLock { _ in
-                var frame = Data([
-                    UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff), UInt8(payload.count & 0xff),
-                ])
-                frame.append(contentsOf: [type.rawValue, flags])
-                frame.append(stream.bigEndianBytes)
-                frame.append(payload)
-                while !frame.isEmpty {
-                    let count = frame.withUnsafeBytes {
-                        Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                    }
-                    guard count > 0 else { return }
-                    frame = frame.dropFirst(count)
+            let frame = Self.frame(type, flags: flags, stream: stream, payload)
+            sending.withLock { _ in _ = write(frame) }
+        }
+
+        /// Sends frames without flags and content, as fast as they are taken, until the connection is over.
+        func sendEndlessly(_ type: FrameType, stream: UInt32) {
+            let frame = Self.frame(type, flags: 0, stream: stream, Data())
+            let frames = Data(repeatElement(frame, count: 4096).joined())
+            while sending.withLock({ _ in write(frames) }) {}
+        }
+
+        private static func frame(_ type: FrameType, flags: UInt8, stream: UInt32, _ payload: Data) -> Data {
+            var frame = Data([
+                UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff), UInt8(payload.count & 0xff),
+            ])
+            frame.append(contentsOf: [type.rawValue, flags])
+            frame.append(stream.bigEndianBytes)
+            frame.append(payload)
+            return frame
+        }
+
+        /// False if the connection is over.
+        private func write(_ bytes: Data) -> Bool {
+            var rest = bytes
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
+                guard count > 0 else { return false }
+                rest = rest.dropFirst(count)
             }
+            return true
         }
 
         /// nil if the connection is over.
@@ -287,6 +306,8 @@ package final class ScriptedHTTP2Server: Sendable {
             } while !rest.isEmpty
         case .data(let data, let ends):
             connection.send(.data, flags: ends ? endStream : 0, stream: stream, data)
+        case .endlessFrames:
+            connection.sendEndlessly(.data, stream: stream)
         case .reset(let code):
             connection.send(.resetStream, stream: stream, code.bigEndianBytes)
         case .goAway(let lastStream, let code):
@@ -310,7 +331,7 @@ extension ScriptedHTTP2Server.Step {
         switch self {
         case .headers(_, let ends), .data(_, let ends): ends
         case .reset, .hangUp: true
-        case .goAway, .waitFor, .open, .waitForBody, .grant: false
+        case .endlessFrames, .goAway, .waitFor, .open, .waitForBody, .grant: false
         }
     }
 }

@@ -227,7 +227,7 @@ package final class Channel: TransferHandler {
                 return true
             }
             var sent = 0
-            let code = curl_easy_send(easy.handle, bytes.baseAddress, bytes.count, &sent)
+            let code = loop.calls.within { curl_easy_send(easy.handle, bytes.baseAddress, bytes.count, &sent) }
             switch code {
             case CURLE_OK:
                 output.sent(sent)
@@ -345,7 +345,7 @@ package final class Channel: TransferHandler {
         guard let easy, easy.multi != nil else { return .nothing }
         if isDiscarding { return discard(through: buffer, of: easy) }
         var count = 0
-        let code = curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count)
+        let code = loop.calls.within { curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count) }
         switch code {
         case CURLE_OK where count > 0: return .count(min(count, buffer.count))
         case CURLE_OK where plainSocket?.hasFailed == true: return .failure(failure(CURLE_RECV_ERROR, of: easy))

@@ -10,6 +10,8 @@ import Glibc
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
+    /// The loop's.
+    let calls: CallWatch
     private(set) var sockets: Set<Int32> = []
     /// Those of `sockets` that other threads use as well.
     private var plainSockets: [Int32: PlainSocket] = [:]
@@ -22,6 +24,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     package init(on loop: EventLoop) {
         self.loop = loop
+        calls = loop.calls
     }
 
     deinit {
@@ -58,8 +61,11 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// `socket` for other threads, until libcurl closes it; nil if it isn't one of these.
     func plainSocket(_ socket: Int32) -> PlainSocket? {
         guard sockets.contains(socket) else { return nil }
-        let plainSocket = plainSockets[socket] ?? PlainSocket(socket)
+        if let plainSocket = plainSockets[socket] { return plainSocket }
+        let plainSocket = PlainSocket(socket)
         plainSockets[socket] = plainSocket
+        // What others read would look as if libcurl had read it, which has nothing to do there but to read once in each call.
+        calls.leaves(socket)
         return plainSocket
     }
 

@@ -30,7 +30,7 @@ extension EasyHandle {
         pausing.isPaused = isPaused
         // With `CurlQuirks.spinsWhilePaused`, libcurl is told to continue instead, and pauses when the callbacks return PAUSE.
         let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
-        let code = curl_easy_pause(handle, isPaused ? pause : CURLPAUSE_CONT)
+        let code = multi?.pause(self, isPaused ? pause : CURLPAUSE_CONT) ?? CURLE_BAD_FUNCTION_ARGUMENT
         multi?.needsSettling()
         switch code {
         case CURLE_OK:

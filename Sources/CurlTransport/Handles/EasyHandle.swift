@@ -169,6 +169,7 @@ package final class EasyHandle {
     }
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        connections?.calls.notePassed(bytes.count)
         // libcurl knows a response's status from its first line on, and keeps the tunnel's separately.
         if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
@@ -180,6 +181,7 @@ package final class EasyHandle {
     }
 
     func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        connections?.calls.notePassed(bytes.count)
         if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(body: bytes) ?? .abort

@@ -126,7 +126,7 @@ package final class Multi {
     /// Closes the connections, too. Outside of libcurl, without transfers.
     private func closeHandle() {
         guard let pointer = handle.pointer else { return }
-        curl_multi_cleanup(pointer)
+        _ = loop.calls.within { curl_multi_cleanup(pointer) }
         handle = .none
         tlsSessions = nil
         noConnections = nil
@@ -207,7 +207,7 @@ package final class Multi {
         let handle = try openHandle()
         if let tlsSessions { easy.join(tlsSessions) }
         easy.start(in: self, for: handler)
-        let code = curl_multi_add_handle(handle, easy.handle)
+        let code = loop.calls.within { curl_multi_add_handle(handle, easy.handle) }
         guard code == CURLM_OK else {
             easy.stop()
             easy.leaveTLSSessions()
@@ -240,7 +240,7 @@ package final class Multi {
             loop.unwatch(socket)
         }
         easy.stop()
-        curl_multi_remove_handle(handle.pointer, easy.handle)
+        _ = loop.calls.within { curl_multi_remove_handle(handle.pointer, easy.handle) }
         easy.leaveTLSSessions()
         loop.transferCount -= 1
         running.remove(easy)
@@ -260,7 +260,9 @@ package final class Multi {
             let probe = curl_easy_init()
         else { return }
         // It looks whenever a transfer leaves.
-        if curl_multi_add_handle(handle, probe) == CURLM_OK { curl_multi_remove_handle(handle, probe) }
+        loop.calls.within {
+            if curl_multi_add_handle(handle, probe) == CURLM_OK { curl_multi_remove_handle(handle, probe) }
+        }
         curl_easy_cleanup(probe)
         needsSettling()
     }
@@ -294,7 +296,8 @@ package final class Multi {
         guard case .open(let handle) = handle else { return }
         if action & CURL_CSELECT_OUT != 0 { stalledInput?.wrote(on: socket) }
         var stillRunning: Int32 = 0
-        if curl_multi_socket_action(handle, socket, action, &stillRunning) == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
+        let code = loop.calls.within { curl_multi_socket_action(handle, socket, action, &stillRunning) }
+        if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         needsSettling()
         needsRecheck()
     }
@@ -327,11 +330,17 @@ package final class Multi {
             runTimers()
             settleHandlers()
             guard easy.multi === self, !easy.isPaused, !isBroken else { return }
-            curl_easy_pause(easy.handle, CURLPAUSE_RECV)
-            curl_easy_pause(easy.handle, CURLPAUSE_CONT)
+            pause(easy, CURLPAUSE_RECV)
+            pause(easy, CURLPAUSE_CONT)
             runTimers()
             settleHandlers()
         }
+    }
+
+    /// https://curl.se/libcurl/c/curl_easy_pause.html
+    @discardableResult
+    func pause(_ easy: EasyHandle, _ directions: Int32) -> CURLcode {
+        loop.calls.within { curl_easy_pause(easy.handle, directions) }
     }
 
     /// Makes libcurl look at every transfer, whether anything has happened to it or not. Outside of libcurl.
@@ -339,7 +348,8 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard case .open(let handle) = handle else { return }
         var stillRunning: Int32 = 0
-        if clibcurl_multi_run_all(handle, &stillRunning) == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
+        let code = loop.calls.within { clibcurl_multi_run_all(handle, &stillRunning) }
+        if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         needsSettling()
     }
 

@@ -35,6 +35,8 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     private let wakeUp = WakeUpDescriptor()
+    /// Every call into libcurl that may read from sockets is made within it.
+    let calls = CallWatch()
 
     // MARK: Loop only
 
@@ -66,9 +68,13 @@ package final class EventLoop: @unchecked Sendable {
     private var multisToRecheck = WorkList<Multi>()
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
     private var deliveries = WorkList<Delivery>()
-    private let source: (any DispatchSourceRead)?
+    /// What serves the sockets, or why nothing does.
+    private let source: Result<any DispatchSourceRead, SystemError>
+
     /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
-    package let failure: SystemError?
+    package var failure: SystemError? {
+        if case .failure(let error) = source { error } else { nil }
+    }
 
     /// How many rounds of events one turn serves before it yields to Dispatch.
     private static let roundsPerTurn = 256
@@ -81,13 +87,13 @@ package final class EventLoop: @unchecked Sendable {
         _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
         _ = sockets.watch(wakeUp.descriptor, for: [.read, .edge], owner: DescriptorOwners.wakeUp)
         let isWatching = sockets.isWatching(timer.descriptor) && sockets.isWatching(wakeUp.descriptor)
-        failure = sockets.failure ?? timer.failure ?? wakeUp.failure ?? (isWatching ? nil : SystemError(code: ENOMEM))
-        guard failure == nil else {
-            source = nil
+        let failure = sockets.failure ?? timer.failure ?? wakeUp.failure
+        if let failure = failure ?? (isWatching ? nil : SystemError(code: ENOMEM)) {
+            source = .failure(failure)
             return
         }
         let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
-        self.source = source
+        self.source = .success(source)
         source.setEventHandler { [unowned self] in
             let isFirst = inbox.withLock { inbox in
                 defer { inbox.turnIsComing = true }
@@ -186,7 +192,10 @@ package final class EventLoop: @unchecked Sendable {
     func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
         // Child processes must not inherit our connections.
         let socket = socket(family, type | Int32(SOCK_CLOEXEC.rawValue), protocolNumber)
-        if socket >= 0 { sockets.opened(socket) }
+        if socket >= 0 {
+            sockets.opened(socket)
+            calls.opened(socket)
+        }
         return socket
     }
 
@@ -201,6 +210,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {
+        calls.leaves(socket)
         if let owner = sockets.close(socket) { owners.multi(owner)?.connectionEnded() }
     }
 
@@ -221,7 +231,7 @@ package final class EventLoop: @unchecked Sendable {
             if !isStopped { serve() }
             return isStopped
         }
-        if isStopped { source?.suspend() }
+        if isStopped { try? source.get().suspend() }
     }
 
     /// Serves work, deadlines and sockets until nothing more is due.

@@ -83,6 +83,30 @@ struct EndlessServerTests {
         #expect(delegate.challenges.value.count == 50)
     }
 
+    @Test("Frames that carry nothing, as fast as they are read: the task fails, and others get their turns")
+    func emptyFrames() async throws {
+        let begins = Gate()
+        let endless = try ScriptedHTTP2Server { _ in
+            [.headers(ScriptedHTTP2Server.fields(), ends: false), .open(begins), .endlessFrames]
+        }
+        defer { endless.stop() }
+        let server = try ScriptedHTTP2Server { _ in ScriptedHTTP2Server.text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.timeoutIntervalForRequest = 20
+            $0.curl.eventLoops = 1
+            $0.curl.httpVersion = .http2PriorKnowledge
+        }
+        defer { session.invalidateAndCancel() }
+        async let failed = session.load(endless.url())
+        try await begins.wait()
+        for _ in 0..<10 { #expect(await session.load(server.url()).text == "hello") }
+        let result = await failed
+        // Where the machine reads faster than the server sends, that is a time-out.
+        #expect(result.error != nil)
+    }
+
     @Test("A redirect after each redirect, whatever the delegate makes of them: the 21st ends the task")
     func redirects() async throws {
         let server = try LoopbackServer { .redirect(to: "/\($0.ordinal)") }

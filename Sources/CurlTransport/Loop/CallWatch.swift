@@ -1,0 +1,144 @@
+import CurlNetworkingLocks
+import Dispatch
+import Glibc
+import struct Synchronization.Atomic
+import protocol Synchronization.AtomicRepresentable
+
+/// Ends a call into libcurl that doesn't return because a peer keeps it busy.
+///
+/// Some loops within libcurl and OpenSSL end only when nothing is left to read, and call nobody: those that read HTTP/2 frames without content,
+/// or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against hostile peers would
+/// come after it: time-outs, cancelling, other tasks' turns.
+///
+/// So somebody else looks at the loop, once a second while it is busy. If a call has lasted for three seconds, and has read from a connection
+/// all the while without passing on what it read, that connection is hung up, and libcurl finds it closed. Where a slow disk, a debugger
+/// or a starved machine is the reason, nothing is read meanwhile, or what is read is passed on. A loop that has nothing to do isn't
+/// looked at.
+///
+/// Connections over Unix domain sockets are left alone, since the system doesn't say how much was read from them.
+final class CallWatch: Sendable {
+    // MARK: Written by the loop
+
+    /// Counts the calls into libcurl and their ends, so it is odd within libcurl.
+    private let place = Atomic<UInt64>(0)
+    /// How many bytes libcurl has passed on.
+    private let passed = Atomic<Int64>(0)
+
+    // MARK: Any thread
+
+    private let phase = Atomic(Phase.off)
+    private let records = Mutex(Records())
+
+    private enum Phase: UInt8, AtomicRepresentable {
+        /// Nobody looks.
+        case off
+        /// The next look is coming, and libcurl was called since the last one.
+        case looking
+        /// The next look is coming, and libcurl hasn't been called since the last one.
+        case ending
+    }
+
+    private struct Records {
+        /// The open ones from which libcurl alone reads.
+        var sockets: Set<Int32> = []
+        var suspicion = CallSuspicion()
+    }
+
+    /// Dispatch has a limited number of threads for each class: this one isn't the loops'.
+    private static let queue = DispatchQueue(label: "CurlNetworking.watch", qos: .userInteractive)
+
+    // MARK: - The loop
+
+    /// Makes a call into libcurl that may read from sockets.
+    @inline(__always)
+    func within<Result>(_ call: () -> Result) -> Result {
+        advance()
+        defer { advance() }
+        if phase.load(ordering: .relaxed) != .looking { startLooking() }
+        return call()
+    }
+
+    /// libcurl has passed on what it has received. Within libcurl.
+    func notePassed(_ count: Int) {
+        passed.store(passed.load(ordering: .relaxed) &+ Int64(count), ordering: .relaxed)
+    }
+
+    /// Another one for each call into libcurl.
+    var currentPlace: UInt64 { place.load(ordering: .relaxed) }
+
+    /// The loop alone writes, so this needn't be one operation.
+    private func advance() {
+        place.store(currentPlace &+ 1, ordering: .releasing)
+    }
+
+    static func isWithinLibcurl(_ place: UInt64) -> Bool { place & 1 == 1 }
+
+    /// `socket` was just opened; it will be closed after `leaves`.
+    func opened(_ socket: Int32) {
+        records.withLock { _ = $0.sockets.insert(socket) }
+    }
+
+    /// `socket` is about to be closed, and its number may then be another's; or others than libcurl read from it, too. Waits for a look in
+    /// progress, which doesn't take long.
+    func leaves(_ socket: Int32) {
+        records.withLock { _ = $0.sockets.remove(socket) }
+    }
+
+    // MARK: - The looks
+
+    private func startLooking() {
+        if phase.exchange(.looking, ordering: .acquiringAndReleasing) == .off { lookLater() }
+    }
+
+    private func lookLater() {
+        Self.queue.asyncAfter(deadline: .now() + .seconds(1)) { self.look() }
+    }
+
+    private func look() {
+        let place = place.load(ordering: .acquiring)
+        records.withLock { records in
+            let sockets = records.sockets
+            let culprits = records.suspicion.look(at: place, passed: passed.load(ordering: .relaxed)) {
+                sockets.reduce(into: [:]) { $0[$1] = Self.bytesRead(from: $1) }
+            }
+            // With the lock, so that none is closed meanwhile. What has arrived can still be read, but no more arrives. To take that away would
+            // tear out pieces that libcurl wouldn't miss.
+            for socket in culprits { shutdown(socket, Int32(SHUT_RDWR)) }
+        }
+        switch phase.load(ordering: .acquiring) {
+        case .ending where !Self.isWithinLibcurl(place):
+            // If it isn't `.ending` any more, libcurl has just been called.
+            if phase.compareExchange(expected: .ending, desired: .off, ordering: .acquiringAndReleasing).exchanged {
+                return
+            }
+        case .looking:
+            _ = phase.compareExchange(expected: .looking, desired: .ending, ordering: .acquiringAndReleasing)
+        case .ending, .off:
+            break
+        }
+        lookLater()
+    }
+
+    /// How many bytes of the connection have been read from `socket`: no fewer and no more than that. nil if it isn't TCP's.
+    static func bytesRead(from socket: Int32) -> ClosedRange<Int64>? {
+        var unread: Int32 = 0
+        // What arrives between the calls is in one figure and not in the other.
+        guard let before = bytesReceived(by: socket), ioctl(socket, UInt(FIONREAD), &unread) == 0,
+            let after = bytesReceived(by: socket)
+        else { return nil }
+        return before - Int64(unread)...max(before, after) - Int64(unread)
+    }
+
+    /// Whether they have been read or not; its end counts as one.
+    private static func bytesReceived(by socket: Int32) -> Int64? {
+        // Linux's `tcp_info` has grown, and the C library declares an old one: this is `tcpi_bytes_received`.
+        let offset = 128
+        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
+            var length = socklen_t(info.count)
+            guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length) == 0,
+                Int(length) >= offset + MemoryLayout<Int64>.size
+            else { return nil }
+            return info.load(fromByteOffset: offset, as: Int64.self)
+        }
+    }
+}
