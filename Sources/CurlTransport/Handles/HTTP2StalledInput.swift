@@ -61,8 +61,9 @@ struct HTTP2StalledInput {
 
     /// Called when libcurl has been told that it can write: the end of a body that was still waiting for that may have gone.
     mutating func wrote(on socket: Int32) {
-        for easy in transfers.values where easy.http2Input.wasReadFor && easy.activeSocket == socket {
-            easy.http2Input.wasReadFor = false
+        // Asking for the socket costs a walk through libcurl's connections.
+        for easy in transfers.values where easy.http2Input.mayBeReadForAgain && easy.activeSocket == socket {
+            easy.http2Input.wrote()
         }
     }
 
@@ -70,7 +71,7 @@ struct HTTP2StalledInput {
     mutating func takeUploads() -> [EasyHandle] {
         transfers.values.filter { easy in
             guard !easy.http2Input.wasReadFor, Self.hasSentBody(easy), !easy.isPaused else { return false }
-            easy.http2Input.wasReadFor = true
+            easy.http2Input.isReadFor()
             return true
         }
     }
@@ -87,21 +88,41 @@ struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
-    var wasReadFor = false
+    private(set) var wasReadFor = false
+    /// How often it has been since the handler last said that nothing follows.
+    private var reads = 0
     /// The handler has said that nothing follows.
     private(set) var bodyHasEnded = false
     private var bytesReceived: Int64 = 0
 
+    /// When libcurl has put all of the body into frames, at most the last one, of up to 16 KiB, still waits for the socket, which takes that
+    /// within a few events; but the connection's other uploads may write for hours.
+    static let mostReads = 4
+
+    /// libcurl is to be made to read for the upload once more when it has written.
+    var mayBeReadForAgain: Bool { wasReadFor && reads < Self.mostReads }
+
+    /// libcurl is made to read for the upload now.
+    mutating func isReadFor() {
+        wasReadFor = true
+        reads += 1
+    }
+
+    /// libcurl has been told that it can write.
+    mutating func wrote() {
+        wasReadFor = false
+    }
+
     /// The handler has said that nothing follows. libcurl asks again in each run in which it tries to send what of the body is still waiting,
     /// so this may be the one in which the end goes out.
     mutating func bodyEnded() {
-        wasReadFor = false
+        (wasReadFor, reads) = (false, 0)
         bodyHasEnded = true
     }
 
     /// The body is sent again from an earlier point.
     mutating func rewound() {
-        wasReadFor = false
+        (wasReadFor, reads) = (false, 0)
         bodyHasEnded = false
     }
 
