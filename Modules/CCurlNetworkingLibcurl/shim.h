@@ -18,6 +18,7 @@ typedef size_t (*clibcurl_read_function)(char *, size_t, size_t, void *);
 typedef int (*clibcurl_seek_function)(void *, curl_off_t, int);
 typedef curl_socket_t (*clibcurl_open_socket_function)(void *, curlsocktype, struct curl_sockaddr *);
 typedef int (*clibcurl_close_socket_function)(void *, curl_socket_t);
+typedef int (*clibcurl_progress_function)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 typedef int (*clibcurl_prerequest_function)(void *, char *, char *, int, int);
 typedef int (*clibcurl_socket_function)(CURL *, curl_socket_t, int, void *, void *);
 typedef int (*clibcurl_timer_function)(CURLM *, long, void *);
@@ -61,6 +62,9 @@ static inline CURLcode clibcurl_easy_set_open_socket(CURL *easy, clibcurl_open_s
 }
 static inline CURLcode clibcurl_easy_set_close_socket(CURL *easy, clibcurl_close_socket_function value) {
     return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
+static inline CURLcode clibcurl_easy_set_progress(CURL *easy, clibcurl_progress_function value) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, value);
 }
 static inline CURLcode clibcurl_easy_set_prerequest(CURL *easy, CURLoption option, clibcurl_prerequest_function value) {
     return curl_easy_setopt(easy, option, value);

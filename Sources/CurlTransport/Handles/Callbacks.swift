@@ -41,6 +41,13 @@ enum Callbacks {
         return easy.rewindsBody(to: Int64(offset)) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 
+    /// https://curl.se/libcurl/c/CURLOPT_XFERINFOFUNCTION.html
+    static let progress: clibcurl_progress_function = { context, _, _, _, _ in
+        let easy = easy(context)
+        let place = easy.connections?.calls.currentPlace ?? 0
+        return easy.tunnelAnswer.progressed(at: place) ? 0 : 1
+    }
+
     /// https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html
     static let openSocket: clibcurl_open_socket_function = { context, _, address in
         guard let address else { return CURL_SOCKET_BAD }

@@ -14,8 +14,7 @@ package final class EasyHandle {
     private var lists = OptionLists()
     /// Receives libcurl's debug output, from `install` to the handle's end.
     private var tracer: TransferTracer?
-    /// Header lines may belong to a proxy's response to CONNECT.
-    private var reportsTunnel = false
+    var tunnelAnswer = TunnelAnswer()
     /// Whether the handler is to decode bodies, which libcurl leaves to it: a program can turn that off.
     package internal(set) var decodesContent = true
 
@@ -134,13 +133,6 @@ package final class EasyHandle {
     /// Opened once; we never write to it.
     nonisolated(unsafe) private static let devNull = fopen("/dev/null", "we")
 
-    /// Reports the proxy's response to CONNECT, and sends `lines` with that request alone. Without this call, nothing is reported.
-    func reportTunnel(_ lines: [String]) throws(TransferFailure) {
-        reportsTunnel = true
-        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
-        try set(CURLOPT_PROXYHEADER, list: lines)
-    }
-
     // MARK: - Running
 
     /// Called by the multi that the handle enters.
@@ -171,7 +163,7 @@ package final class EasyHandle {
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
         // libcurl knows a response's status from its first line on, and keeps the tunnel's separately.
-        if reportsTunnel, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
+        if tunnelAnswer.isReported, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if awaitsAnswer { keepConnection() }

@@ -17,16 +17,17 @@ struct TransferResult {
 
     /// libcurl's for `easy`, which is over.
     init(_ code: CURLcode, of easy: EasyHandle) {
-        guard code == CURLE_COULDNT_CONNECT else {
-            // libcurl's errno would be an earlier transfer's.
-            self.init(code: code)
-            return
-        }
-        if let lack = easy.connections?.lack {
+        switch (code, easy.connections?.lack) {
+        case (CURLE_COULDNT_CONNECT, let lack?):
             // libcurl would blame the server.
             self.init(code: code, systemErrno: lack.code, text: "No socket could be opened: \(lack).")
-        } else {
+        case (CURLE_COULDNT_CONNECT, nil):
             self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.longInfo(CURLINFO_OS_ERRNO)))
+        case (CURLE_ABORTED_BY_CALLBACK, _) where easy.tunnelAnswer.isTooLarge:
+            self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is too large.")
+        default:
+            // libcurl's errno would be an earlier transfer's.
+            self.init(code: code)
         }
     }
 

@@ -21,6 +21,8 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
         // Hosts without a proxy have been sorted out already.
         try easy.set(CURLOPT_NOPROXY, "")
+        // Whether there will be a tunnel depends on the server's scheme, too.
+        if url.hasPrefix("http") { try TunnelAnswer.limit(on: easy) }
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
         if let authorities {
             try easy.set(CURLOPT_PROXY_CAINFO, authorities)

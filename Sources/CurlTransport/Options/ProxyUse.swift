@@ -1,3 +1,5 @@
+import CCurlNetworkingLibcurl
+
 /// What a request tells the proxy on its way.
 package struct ProxyUse: Sendable {
     /// The request goes through an HTTP proxy's tunnel; the handler is given the proxy's response.
@@ -10,7 +12,11 @@ package struct ProxyUse: Sendable {
     package init() {}
 
     func apply(to easy: EasyHandle) throws(TransferFailure) {
-        if usesTunnel { try easy.reportTunnel(tunnelHeaders) }
+        if usesTunnel {
+            easy.tunnelAnswer.isReported = true
+            try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
+            try easy.set(CURLOPT_PROXYHEADER, list: tunnelHeaders)
+        }
         try authentication?.apply(to: easy)
     }
 }

@@ -83,6 +83,25 @@ struct EndlessServerTests {
         #expect(delegate.challenges.value.count == 50)
     }
 
+    @Test("A body without end that comes with a 407 to CONNECT: the task fails", arguments: [false, true])
+    func tunnelBody(isChunked: Bool) async throws {
+        let body = LoopbackServer.Body.generated(length: 1 << 40)
+        let field = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(body.length)"
+        let proxy = try ScriptedProxy { _ in
+            .raw([
+                .bytes("HTTP/1.1 407 Who\r\n\(field)\r\n\r\n"),
+                isChunked ? .chunks(body, size: 65536) : .body(body),
+            ])
+        }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load("http://a.example/").error)
+        #expect(error.code == .badServerResponse)
+        #expect(error.localizedDescription.contains("too large"))
+        #expect(proxy.server.requestCount == 1)
+    }
+
     @Test("Frames that carry nothing, as fast as they are read: the task fails, and others get their turns")
     func emptyFrames() async throws {
         let begins = Gate()

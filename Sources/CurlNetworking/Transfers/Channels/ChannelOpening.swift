@@ -40,9 +40,7 @@ struct ChannelOpening {
 
     /// Why the transfer fails when the channel has failed; a proxy's refusal is noted in `ending`.
     func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
-        guard failure.code != .operationTimedOut, let refusal = tunnel?.refusal else {
-            return URLError(failure, url: url)
-        }
+        guard let refusal = tunnel?.refusal(before: failure) else { return URLError(failure, url: url) }
         ending.refusal = refusal
         return URLError(failure, url: url, refusal: refusal)
     }

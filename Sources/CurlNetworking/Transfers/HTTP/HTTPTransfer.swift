@@ -420,7 +420,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if ReplayPolicy.isLossOfKeptConnection(failure, circumstances) {
                 ending.loss = ReplayPolicy.needsOwnConnection(failure) ? .everyConnection : .keptConnection
             }
-            if receiving.head == nil, failure.code != .operationTimedOut { ending.refusal = tunnel?.refusal }
+            if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
         }
         end()
         if abortError == nil, let decoding, decoding.isBusy {

@@ -30,6 +30,11 @@ struct ProxyTunnel {
     var refusal: ResponseHead? {
         (head ?? interim).flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
+
+    /// The same, if that is why the transfer has failed: a proxy that stopped in its answer, or comes to no end with it, hasn't refused.
+    func refusal(before failure: TransferFailure) -> ResponseHead? {
+        failure.code == .operationTimedOut || failure.code == .weirdServerReply ? nil : refusal
+    }
 }
 
 extension URLError {
