@@ -84,6 +84,35 @@ extension BackgroundTests {
             #expect(delegate.text == "welcome")
         }
 
+        @Test("A credential for one task answers that task's challenges in all of its attempts, and no other's")
+        func credentialOfTask() async throws {
+            let answers = Counter()
+            let rig = try BackgroundRig { request in
+                guard request.header("Authorization") == "Basic dTpw" else {
+                    return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+                }
+                return answers.next() == 1
+                    ? .pieces([.bytes("wel"), .close, .bytes("come")]) : .text("welcome")
+            }
+            defer { rig.end() }
+            let delegate = AnsweringDelegate { _ in
+                (.useCredential, URLCredential(user: "u", password: "p", persistence: .none))
+            }
+            let session = rig.session(delegate)
+            for _ in 0..<2 {
+                delegate.result.update { $0 = nil }
+                session.downloadTask(with: rig.url("/")).resume()
+                try await delegate.result.wait { $0 != nil }
+                #expect(delegate.result.value == .success(200))
+                #expect(delegate.text == "welcome")
+            }
+            #expect(delegate.methods == [String](repeating: NSURLAuthenticationMethodHTTPBasic, count: 2))
+            // Two attempts at the first task, and one at the second: each has to be challenged.
+            let shown = rig.server.requests.map { $0.header("Authorization") }
+            #expect(shown == [nil, "Basic dTpw", nil, "Basic dTpw", nil, "Basic dTpw"])
+            session.invalidateAndCancel()
+        }
+
         @Test("Digest is computed by the agent, with the delegate's password")
         func digest() async throws {
             let rig = try BackgroundRig { request in

@@ -99,4 +99,20 @@ struct AgentMessageTests {
         description.end = Date(timeIntervalSinceReferenceDate: date)
         #expect(description.metrics.interval.duration == 0)
     }
+
+    @Test("A credential comes with whether it is for its task alone; from an earlier version, it is for the session")
+    func persistence() throws {
+        for persistence in [URLCredential.Persistence.none, .forSession] {
+            let credential = URLCredential(user: "u", password: "p", persistence: persistence)
+            let reply = ChallengeReply(ChallengeAnswer(disposition: .useCredential, credential: credential))
+            let same = try WireCoding.decoder.decode(ChallengeReply.self, from: WireCoding.encoder.encode(reply))
+            #expect(same.isForTask == (persistence == URLCredential.Persistence.none))
+            let object = try #require(same.answer.1)
+            #expect(object.persistence == persistence && object.user == "u" && object.password == "p")
+        }
+        let earlier =
+            #"{"disposition":"useCredential","credential":{"password":{"user":"u","password":"p"}},"isOfDelegate":true}"#
+        let object = try #require(try decoded(ChallengeReply.self, earlier).answer.1)
+        #expect(object.persistence == .forSession && object.password == "p")
+    }
 }

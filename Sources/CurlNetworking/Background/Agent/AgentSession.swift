@@ -458,8 +458,11 @@ final class AgentSession: @unchecked Sendable {
     ) {
         let query = ChallengeQuery(challenge, isOfConnection: task == nil)
         if query.isOfHandshake, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
-        lastQuestion += 1
         let key = task.flatMap { running[$0] }
+        if let (disposition, credential) = key.flatMap({ tasks[$0]?.reply(to: query)?.answer }) {
+            return answer(disposition, credential)
+        }
+        lastQuestion += 1
         questions[lastQuestion] = Question(key: key, query: query, answer: answer)
         if !isAttached { log("a question about \(query.host) waits for the program") }
         send(.question(lastQuestion, key: key, query))
@@ -471,6 +474,7 @@ final class AgentSession: @unchecked Sendable {
             record.answersChallenges = reply.isOfDelegate
             if !tasks.isEmpty { save() }
         }
+        if let key = question.key { tasks[key]?.note(reply, to: question.query) }
         let (disposition, credential) = reply.answer
         question.answer(disposition, credential)
     }

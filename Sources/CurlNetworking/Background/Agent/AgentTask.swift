@@ -28,6 +28,8 @@ final class AgentTask: @unchecked Sendable {
     private var clock: TimeoutClock
     /// The program's cookies for the request, and those that the task's own responses have set, in all attempts; never another task's.
     private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
+    /// Credentials that the delegate has given for this task alone, for its later attempts. They are never written down.
+    private var replies: [ChallengeQuery.Place: ChallengeReply] = [:]
     /// Of all attempts.
     private var metrics: MetricsDescription?
 
@@ -313,6 +315,17 @@ final class AgentTask: @unchecked Sendable {
     private func note(_ task: URLSessionTask) {
         if progress.response == nil { progress.response = ResponseDescription(task.response) }
         session.noteProgress(of: self)
+    }
+
+    // MARK: - Questions
+
+    /// The credential with which an earlier attempt has answered, unless this one has been refused it.
+    func reply(to query: ChallengeQuery) -> ChallengeReply? {
+        query.previousFailureCount == 0 ? replies[query.place] : nil
+    }
+
+    func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
+        replies[query.place] = reply.isForTask ? reply : nil
     }
 
     // MARK: - The end

@@ -58,6 +58,29 @@ struct ChallengeQuery: Codable, Sendable {
         )
     }
 
+    /// What a credential is for.
+    struct Place: Hashable {
+        var host: String
+        var port: Int
+        var scheme: String?
+        var realm: String?
+        var method: String
+        var isProxy: Bool
+        var proxyType: String?
+    }
+
+    var place: Place {
+        Place(
+            host: host,
+            port: port,
+            scheme: scheme,
+            realm: realm,
+            method: method,
+            isProxy: isProxy,
+            proxyType: proxyType
+        )
+    }
+
     /// Whether it is about the server's certificate or the client's.
     var isOfHandshake: Bool { trust != nil || authorities != nil }
 
@@ -76,7 +99,8 @@ struct ChallengeQuery: Codable, Sendable {
 /// The answer.
 struct ChallengeReply: Codable, Sendable {
     enum Credential: Codable, Sendable {
-        case password(user: String, password: String)
+        /// `isForTask` is whether only the challenge's task may use it; nil for no.
+        case password(user: String, password: String, isForTask: Bool? = nil)
         case trust(ServerTrust)
         case identity(TLSIdentity)
 
@@ -86,7 +110,8 @@ struct ChallengeReply: Codable, Sendable {
             } else if let identity = credential.identity {
                 self = .identity(identity)
             } else if let user = credential.user {
-                self = .password(user: user, password: credential.password ?? "")
+                let isForTask = credential.persistence == .none
+                self = .password(user: user, password: credential.password ?? "", isForTask: isForTask ? true : nil)
             } else {
                 return nil
             }
@@ -94,8 +119,8 @@ struct ChallengeReply: Codable, Sendable {
 
         var credential: URLCredential {
             switch self {
-            case .password(let user, let password):
-                URLCredential(user: user, password: password, persistence: .forSession)
+            case .password(let user, let password, let isForTask):
+                URLCredential(user: user, password: password, persistence: isForTask == true ? .none : .forSession)
             case .trust(let trust): URLCredential(trust: trust)
             case .identity(let identity): URLCredential(identity: identity)
             }
@@ -121,6 +146,12 @@ struct ChallengeReply: Codable, Sendable {
             }
         credential = answer.credential.flatMap(Credential.init)
         isOfDelegate = answer.answerer != .neither
+    }
+
+    /// Whether it is a credential for the challenge's task alone.
+    var isForTask: Bool {
+        guard case .password(_, _, let isForTask) = credential else { return false }
+        return isForTask == true
     }
 
     var answer: (URLSession.AuthChallengeDisposition, URLCredential?) {
