@@ -88,5 +88,42 @@ extension BackgroundTests {
             #expect(rig.server.requestCount == 2)
             try await rig.finish()
         }
+
+        @Test("The partial file of a paused download that can't be handed over stays for the next session")
+        func partialFile() async throws {
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 2)
+            let rig = try BackgroundRig { request in
+                if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
+                return .resource(body, for: request, etag: "a").held(after: 100_000, until: gate)
+            }
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) {
+                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
+            }
+            let task = session.downloadTask(with: rig.url("/"))
+            task.resume()
+            try await delegate.wait(for: task) {
+                if case .wrote(_, let total, _) = $0 { total >= 100_000 } else { false }
+            }
+            #expect(await task.cancelByProducingResumeData() == nil)
+            let failure = try #require(try await delegate.completion(of: task))
+            #expect(failure.code == .cancelled && failure.downloadTaskResumeData == nil)
+            session.invalidateAndCancel()
+            try await delegate.invalidation()
+
+            _ = rig.session
+            let number = task.taskIdentifier
+            try await rig.delegate.record.wait { $0.completions[number] != nil }
+            let error = try #require(rig.delegate.record.value.completions[number]?.first ?? nil)
+            #expect(error.code == .cancelled)
+            let resumed = rig.session.downloadTask(withResumeData: try #require(error.downloadTaskResumeData))
+            resumed.resume()
+            try await rig.delegate.success(of: resumed)
+            #expect(rig.delegate.body(of: resumed) == GeneratedBody.bytes(seed: 2, length: 200_000))
+            #expect(rig.server.requests.last?.header("Range") == "bytes=100000-")
+            try await rig.finish()
+        }
     }
 }

@@ -50,6 +50,9 @@ extension BackgroundEngine {
         let resumeData = ending.resumeData.flatMap {
             ResumeData.handedOver($0, from: files, to: temporaryDirectory)
         }
+        if resumeData == nil, let data = ending.resumeData, ResumeData.isFileThere(data, in: files) {
+            handOver.withLock { $0 = .failed }
+        }
         let uploadData = ending.upload.flatMap { uploadResumeData(at: $0, in: temporaryDirectory) }
         let outcome: Outcome
         if let description = ending.error {

@@ -29,12 +29,13 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     let shared: Mutex<TaskState>
     let handOver = Mutex(HandOver.none)
 
-    /// What becomes of the agent's file with the result.
+    /// What becomes of the agent's file with the result, or with what there is of it.
     enum HandOver {
         case none
         /// The download's file, which gets a name in the program's directory when its delegate's turn has come.
         case due(URL)
-        /// The delegate is told that there was no room, no descriptor or the like. The agent keeps the file for the next session.
+        /// There was no room, no descriptor or the like, and the delegate gets no file or no resume data. The agent keeps the file for the next
+        /// session.
         case failed
     }
 

@@ -282,8 +282,19 @@ struct PartialFile: Codable, Equatable, Sendable {
     /// Whether the open file is the one described, and private.
     func isUnchanged(_ descriptor: Int32) -> Bool {
         var status = stat()
-        guard fstat(descriptor, &status) == 0,
-            status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1,
+        return fstat(descriptor, &status) == 0 && describes(status)
+    }
+
+    /// Whether the file is in its directory, private and unchanged. Opens nothing, so a process without descriptors is told as well.
+    var isThere: Bool {
+        let directory = URL(fileURLWithPath: directory, isDirectory: true)
+        var status = stat()
+        return TemporaryName.kept.matches(name)
+            && lstat(directory.appendingPathComponent(name, isDirectory: false).path, &status) == 0 && describes(status)
+    }
+
+    private func describes(_ status: stat) -> Bool {
+        guard status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1,
             UInt64(status.st_ino) == inode
         else { return false }
         let changed = (Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec))

@@ -99,11 +99,21 @@ struct ResumeData: Codable, Equatable, Sendable {
         guard var resumeData = try? ResumeData(decoding: data) else { return nil }
         let old = URL(fileURLWithPath: resumeData.partialFile.directory, isDirectory: true)
         if old.standardizedFileURL.path == directory.standardizedFileURL.path { return data }
-        guard old.resolvingSymlinksInPath().path == source.resolvingSymlinksInPath().path,
-            let partial = move(resumeData.partialFile, old)
-        else { return nil }
+        guard resumeData.isIn(source), let partial = move(resumeData.partialFile, old) else { return nil }
         resumeData.partialFile = partial
         return resumeData.encoded()
+    }
+
+    /// Whether the partial file is still in `directory` as it was.
+    static func isFileThere(_ data: Data, in directory: URL) -> Bool {
+        guard let resumeData = try? ResumeData(decoding: data), resumeData.isIn(directory) else { return false }
+        return resumeData.partialFile.isThere
+    }
+
+    /// Whether the data says that the partial file is in `directory`.
+    private func isIn(_ directory: URL) -> Bool {
+        let own = URL(fileURLWithPath: partialFile.directory, isDirectory: true)
+        return own.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
     }
 
     private static func invalid(_ description: String) -> URLError {

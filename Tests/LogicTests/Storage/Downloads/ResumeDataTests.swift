@@ -97,6 +97,19 @@ struct ResumeDataTests {
         #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == nil)
     }
 
+    @Test("A partial file is there as long as it is in the directory that it should be in, unchanged")
+    func there() throws {
+        let (source, other) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let (data, name) = try Self.kept(in: source)
+        #expect(ResumeData.isFileThere(data, in: source.url))
+        #expect(!ResumeData.isFileThere(data, in: other.url))
+        #expect(!ResumeData.isFileThere(Data("no resume data".utf8), in: source.url))
+        #expect(chmod(source.url.appendingPathComponent(name).path, 0o640) == 0)
+        #expect(!ResumeData.isFileThere(data, in: source.url))
+        #expect(unlink(source.url.appendingPathComponent(name).path) == 0)
+        #expect(!ResumeData.isFileThere(data, in: source.url))
+    }
+
     // MARK: - There and back
 
     @Test("What is written is read back")
