@@ -139,6 +139,26 @@ struct RecordBatchTests {
         #expect(folder.length(ofFile: partial.name) == nil)
     }
 
+    @Test("A file to which a download is being written stays, whatever becomes of the record that names it")
+    func growingFile() throws {
+        try folder.prepare()
+        let download = try DownloadFile(in: folder.files)
+        let partial = try #require(download.describe())
+        let record = try Self.record(1)
+        var task = StoredTask(record, in: folder, batch: nil)
+        task.record.resumeData = ResumeData(
+            request: StoredRequest(record.submission.request.request, to: record.submission.request.url),
+            validator: .entityTag("\"a\""),
+            completeLength: nil,
+            partialFile: partial
+        ).encoded()
+        task.replaceResumeData(with: nil)
+        try task.save()
+        #expect(folder.length(ofFile: partial.name) == 0)
+        download.remove()
+        #expect(folder.length(ofFile: partial.name) == nil)
+    }
+
     @Test("Where an agent was killed before the first record was void, the task's own counts")
     func twice() throws {
         var tasks = try stored()

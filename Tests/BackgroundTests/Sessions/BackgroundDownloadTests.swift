@@ -200,6 +200,31 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("A checkpoint of a download that runs is no use to another, which starts over: both arrive whole")
+        func checkpoint() async throws {
+            let gate = Gate()
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 6)
+            let rig = try BackgroundRig { request in
+                let response = LoopbackServer.Response.resource(body, for: request, etag: "a")
+                return request.ordinal == 1 ? response.held(after: 100_000, until: gate) : response
+            }
+            defer { rig.end() }
+            let first = rig.download()
+            try await rig.delegate.wait(for: first) {
+                if case .wrote(_, let total, _) = $0 { total >= 100_000 } else { false }
+            }
+            let second = rig.session.downloadTask(withResumeData: try #require(await first.checkpoint()))
+            second.resume()
+            try await rig.delegate.success(of: second)
+            gate.open()
+            try await rig.delegate.success(of: first)
+            for task in [first, second] {
+                #expect(rig.delegate.body(of: task) == GeneratedBody.bytes(seed: 6, length: 200_000))
+            }
+            #expect(rig.server.requests.map { $0.header("Range") } == [nil, nil])
+            try await rig.finish()
+        }
+
         @Test("A lost connection is no end: the download goes on from where it was")
         func lostConnection() async throws {
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)

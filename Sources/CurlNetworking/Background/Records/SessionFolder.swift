@@ -255,6 +255,15 @@ struct SessionFolder {
         guard fdatasync(descriptor) == 0 else { throw failure() }
     }
 
+    /// Leaves a file that a download is appending to: see `DownloadFile`.
+    func removeUnlessInUse(_ name: String) {
+        guard Self.isFileName(name) else { return }
+        let descriptor = uninterrupted { open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
+        defer { if descriptor >= 0 { close(descriptor) } }
+        if descriptor >= 0, flock(descriptor, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK { return }
+        removeFile(name)
+    }
+
     func removeFile(_ name: String) {
         guard Self.isFileName(name) else { return }
         unlink(path(ofFile: name))

@@ -37,7 +37,7 @@ struct StoredTask {
             record = record.abridged
             try write()
         }
-        for name in superseded.subtracting(files) { folder.removeFile(name) }
+        for name in superseded.subtracting(files) { folder.removeUnlessInUse(name) }
         superseded = []
     }
 

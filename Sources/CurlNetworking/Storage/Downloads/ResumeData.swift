@@ -80,29 +80,36 @@ struct ResumeData: Codable, Equatable, Sendable {
     // MARK: - To another directory
 
     /// The same data for a partial file that is moved from `source` to `directory`; nil if it isn't our resume data, or the file isn't there:
-    /// the data is untrusted, and may name a file of another program's. Blocks; copies the file where `directory` is on another file system.
+    /// the data is untrusted, and may name a file of another program's, or of another task's in `directory`. Blocks; copies the file where
+    /// `directory` is on another file system.
     static func moved(_ data: Data, from source: URL, to directory: URL) -> Data? {
-        replacingFile(of: data, in: source, directory) { $0.moved(from: $1, to: directory) }
+        replacingFile(of: data, in: source) { $0.moved(from: $1, to: directory) }
     }
 
-    /// The same, however often it is asked for, until the file is deleted: see `PartialFile.handedOver`.
+    /// The same, however often it is asked for, until the file is deleted: see `PartialFile.handedOver`. A file that is in `directory` already
+    /// stays as it is.
     static func handedOver(_ data: Data, from source: URL, to directory: URL) -> Data? {
-        replacingFile(of: data, in: source, directory) { $0.handedOver(from: $1, to: directory) }
+        if let resumeData = try? ResumeData(decoding: data),
+            resumeData.directory.standardizedFileURL.path == directory.standardizedFileURL.path
+        {
+            return data
+        }
+        return replacingFile(of: data, in: source) { $0.handedOver(from: $1, to: directory) }
     }
 
     private static func replacingFile(
         of data: Data,
         in source: URL,
-        _ directory: URL,
         _ move: (PartialFile, URL) -> PartialFile?
     ) -> Data? {
-        guard var resumeData = try? ResumeData(decoding: data) else { return nil }
-        let old = URL(fileURLWithPath: resumeData.partialFile.directory, isDirectory: true)
-        if old.standardizedFileURL.path == directory.standardizedFileURL.path { return data }
-        guard resumeData.isIn(source), let partial = move(resumeData.partialFile, old) else { return nil }
+        guard var resumeData = try? ResumeData(decoding: data), resumeData.isIn(source),
+            let partial = move(resumeData.partialFile, resumeData.directory)
+        else { return nil }
         resumeData.partialFile = partial
         return resumeData.encoded()
     }
+
+    private var directory: URL { URL(fileURLWithPath: partialFile.directory, isDirectory: true) }
 
     /// Whether the partial file is still in `directory` as it was.
     static func isFileThere(_ data: Data, in directory: URL) -> Bool {
@@ -112,8 +119,7 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     /// Whether the data says that the partial file is in `directory`.
     private func isIn(_ directory: URL) -> Bool {
-        let own = URL(fileURLWithPath: partialFile.directory, isDirectory: true)
-        return own.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
+        self.directory.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
     }
 
     private static func invalid(_ description: String) -> URLError {
