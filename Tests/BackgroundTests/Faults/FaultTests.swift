@@ -110,7 +110,7 @@ extension BackgroundTests {
             }
             let data = try #require(await task.cancelByProducingResumeData())
             try await rig.wait { rig.stateFiles == [] }
-            // The agent has taken the partial file over when it finds that there is no room, unless it has no other task.
+            // With another task there is room for the session's own record.
             if !isFirst {
                 _ = rig.download("/held")
                 try await rig.server.waitForRequests(2)

@@ -105,5 +105,50 @@ extension BackgroundTests {
                 session.close()
             }
         }
+
+        @Test(
+            "A partial file that an agent was about to take over when it was killed is continued by the next one",
+            arguments: [false, true]
+        )
+        func partialFile(isMoved: Bool) async throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let program = try TemporaryDirectory()
+            let request = URLRequest(url: server.url("/"))
+            let file = try DownloadFile(in: program.url)
+            try Data(count: 1000).withUnsafeBytes { bytes in
+                try Result { () throws(URLError) in try file.write(bytes) }.get()
+            }
+            let partial = try #require(file.keep())
+            let resumeData = ResumeData(
+                request: StoredRequest(request, to: server.url("/")),
+                validator: .entityTag("\"a\""),
+                completeLength: 5000,
+                partialFile: partial
+            )
+            let submission = TaskSubmission(
+                key: UUID(),
+                identifier: 1,
+                kind: .download,
+                request: try #require(RequestDescription(request)),
+                resumeData: resumeData.encoded(),
+                cookies: [],
+                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+            )
+            var record = TaskRecord(submission)
+            record.takeOver(from: program.url, to: folder.files)
+            try folder.add(record)
+            if isMoved { _ = try partial.moved(to: folder.files, as: #require(record.nameOfSource)) }
+            #expect(program.content.isEmpty == isMoved)
+
+            let configuration = URLSessionConfiguration.background(withIdentifier: "test")
+            configuration.curl.temporaryDirectory = program.url
+            let settings = SessionDescription(configuration, delegate: nil)
+            let session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
+            queue.sync { session.load(folder.readTasks()) }
+            #expect(try await server.request(number: 1).header("Range") == "bytes=1000-")
+            #expect(program.content == [])
+            queue.sync { session.close() }
+        }
     }
 }

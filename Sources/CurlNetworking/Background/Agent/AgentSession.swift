@@ -105,6 +105,22 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
+    /// Moves a task's partial file from the program's directory to the session's folder, under the name `name`. Calls back with the file that is
+    /// there then; nil if it can't be moved.
+    func takeOver(_ source: PartialFile, as name: String, _ completion: @escaping @Sendable (PartialFile?) -> Void) {
+        WorkThreads.files.run { [folder, queue] in
+            let partial = source.moved(to: folder.files, as: name)
+            queue.async { completion(partial) }
+        }
+    }
+
+    /// Removes the program's partial file, of which there is a copy, unless a download is still writing to it.
+    func removeSource(_ source: PartialFile) {
+        WorkThreads.files.run {
+            source.remove(in: URL(fileURLWithPath: source.directory, isDirectory: true))
+        }
+    }
+
     // MARK: - Before and after
 
     /// Continues the tasks that an earlier agent has left.
@@ -236,7 +252,7 @@ final class AgentSession: @unchecked Sendable {
                 send(.accepted(submission.key))
             } else if let fault = submission.fault {
                 let text = "The agent refuses: \(fault)."
-                refuse(TaskRecord(submission), URLError(.unsupportedURL, submission.request.url, text))
+                refuse(submission, URLError(.unsupportedURL, submission.request.url, text))
             } else {
                 new[submission.key] = submission
             }
@@ -249,18 +265,16 @@ final class AgentSession: @unchecked Sendable {
                 try folder.prepare()
                 try folder.write(record)
             }
-            let source = record.settings.temporaryDirectory
+            let directory = record.settings.temporaryDirectory
             accept(
                 ordered.map { submission in
                     var record = TaskRecord(submission)
-                    record.resumeData = submission.resumeData.flatMap { data in
-                        source.flatMap { ResumeData.moved(data, from: $0, to: folder.files) }
-                    }
+                    record.takeOver(from: directory, to: folder.files)
                     return record
                 }
             )
         } catch {
-            for submission in ordered { refuse(TaskRecord(submission), error) }
+            for submission in ordered { refuse(submission, error) }
         }
         changed()
     }
@@ -279,22 +293,18 @@ final class AgentSession: @unchecked Sendable {
             }
             for task in accepted { task.start() }
         } catch {
-            if records.count == 1 { return refuse(records[0], error) }
+            if records.count == 1 { return refuse(records[0].submission, error) }
             // There may be room for some of them.
             for record in records { accept([record]) }
         }
     }
 
-    /// The program gets back what the task was to continue from.
-    private func refuse(_ refused: TaskRecord, _ error: URLError) {
-        let submission = refused.submission
+    /// The program gets back what the task was to continue from, whose file is still where it was.
+    private func refuse(_ submission: TaskSubmission, _ error: URLError) {
         log("task \(submission.identifier) refused: \(error.localizedDescription)")
-        let returned = refused.resumeData.flatMap { data in
-            record.settings.temporaryDirectory.flatMap { ResumeData.moved(data, from: folder.files, to: $0) }
-        }
         let ending = TaskEnding(
             error: ErrorDescription(error),
-            resumeData: returned ?? refused.resumeData,
+            resumeData: submission.resumeData,
             progress: TaskProgress(key: submission.key)
         )
         send(.ended(submission.key, ending))

@@ -9,6 +9,9 @@ final class AgentTask: @unchecked Sendable {
     private enum Phase {
         /// Nothing is being transferred or will be: the task is suspended.
         case idle
+        /// The program's partial file is on its way to the session's folder, and the first attempt waits for it. So does a cancellation, which may
+        /// have this reason.
+        case takingOver(URLError.BackgroundTaskCancelledReason?)
         case running(AgentAttempt)
         /// The network has failed; the next attempt begins after a delay.
         case retrying
@@ -53,6 +56,7 @@ final class AgentTask: @unchecked Sendable {
     var needsAgent: Bool {
         switch phase {
         case .idle, .running, .retrying: !wish.isSuspended
+        case .takingOver: true
         case .ended(let isRecorded): !isRecorded
         }
     }
@@ -68,7 +72,7 @@ final class AgentTask: @unchecked Sendable {
             switch phase {
             case .idle: "suspended"
             case .running: wish.isSuspended ? "suspended" : "running"
-            case .retrying: wish.isSuspended ? "suspended" : "waiting"
+            case .takingOver, .retrying: wish.isSuspended ? "suspended" : "waiting"
             case .ended: record.ending?.error == nil ? "finished" : "failed"
             }
         return SessionStatus.Task(
@@ -88,8 +92,30 @@ final class AgentTask: @unchecked Sendable {
     /// Continues a task that an earlier agent had, or begins a new one.
     func start() {
         guard !hasEnded else { return }
-        if wish.cancellation != nil { return cancel() }
+        guard let source = record.source, let name = record.nameOfSource else { return proceed() }
+        phase = .takingOver(nil)
+        session.takeOver(source, as: name) { [self, folder = session.folder] partial in
+            tookOver(source, partial, in: folder)
+        }
+    }
+
+    private func proceed(cancelledBecause reason: URLError.BackgroundTaskCancelledReason? = nil) {
+        if wish.cancellation != nil { return cancel(because: reason) }
         if !wish.isSuspended { begin() }
+    }
+
+    /// The record on disk is good for finding the file where it is now, unless it has been copied.
+    private func tookOver(_ source: PartialFile, _ partial: PartialFile?, in folder: SessionFolder) {
+        guard case .takingOver(let reason) = phase else {
+            // Forgotten meanwhile, and perhaps the session as well.
+            if let partial { folder.removeFile(partial.name) }
+            return
+        }
+        phase = .idle
+        let isMoved = partial?.name == record.nameOfSource
+        stored.record.tookOver(partial)
+        if partial != nil, !isMoved, save() { session.removeSource(source) }
+        proceed(cancelledBecause: reason)
     }
 
     func change(to new: TaskWish) {
@@ -115,7 +141,7 @@ final class AgentTask: @unchecked Sendable {
             } else {
                 begin()
             }
-        case .ended:
+        case .takingOver, .ended:
             break
         }
     }
@@ -140,6 +166,8 @@ final class AgentTask: @unchecked Sendable {
                 resumeData: isKept ? record.resumeData : nil,
                 upload: isKept ? record.upload : nil
             )
+        case .takingOver:
+            phase = .takingOver(reason)
         case .ended:
             break
         }
@@ -227,7 +255,7 @@ final class AgentTask: @unchecked Sendable {
         // An attempt that is already being stopped ends for its first reason.
         case .running(let attempt): if attempt.stop == nil { attempt.stop(.expired, keepsPartialFile: true) }
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
-        case .ended: break
+        case .takingOver, .ended: break
         }
     }
 
@@ -410,7 +438,10 @@ final class AgentTask: @unchecked Sendable {
 
     /// Records the end before the program is told, unless it may go unrecorded.
     private func recordEnd() {
-        guard record.ending?.error == nil, mayGoUnrecorded else { return save() }
+        guard record.ending?.error == nil, mayGoUnrecorded else {
+            save()
+            return
+        }
         session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
@@ -441,17 +472,21 @@ final class AgentTask: @unchecked Sendable {
         kept?.body.remove(in: session.folder.files)
     }
 
-    /// If recording fails, it is done with the next change; the task continues meanwhile. An end has no next change, and is tried again.
-    private func save() {
+    /// If recording fails, it is done with the next change; the task continues meanwhile. An end has no next change, and is tried again. False
+    /// if it failed.
+    @discardableResult
+    private func save() -> Bool {
         stored.record.elapsed = clock.elapsed()
         do throws(URLError) {
             try stored.save()
             if hasEnded { phase = .ended(isRecorded: true) }
+            return true
         } catch {
             session.log(
                 "task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)"
             )
             if hasEnded { session.unrecordedEnds.set(self, after: backoff.delay(jitter: .random(in: 0...1))) }
+            return false
         }
     }
 }

@@ -8,6 +8,8 @@ struct TaskRecord: Codable, Sendable {
     var submission: TaskSubmission
     /// What a download continues from: newer than the submission's.
     var resumeData: Data?
+    /// The partial file in the program's directory, until it is where `resumeData` says that it is; nil for no such file.
+    private(set) var source: PartialFile?
     /// Where an upload can be resumed, if its server has offered that.
     var upload: UploadResource?
     /// How long agents have worked on the task, in seconds; limited by `timeoutIntervalForResource`.
@@ -20,6 +22,36 @@ struct TaskRecord: Codable, Sendable {
         resumeData = submission.resumeData
         upload = submission.upload.flatMap { submission.mayResume(at: $0) ? $0 : nil }
     }
+
+    // MARK: - The program's partial file
+
+    /// Plans to move the partial file from the program's directory to `files`. One elsewhere stays there: it may be another task's.
+    mutating func takeOver(from directory: URL?, to files: URL) {
+        guard let data = resumeData else { return }
+        resumeData = nil
+        guard let directory, let decoded = try? ResumeData(decoding: data), decoded.partialFile.isIn(directory)
+        else { return }
+        source = decoded.partialFile
+        setPartialFile(decoded.partialFile.place(named: TemporaryName.kept.make(), in: files), in: decoded)
+    }
+
+    /// The name that the file gets in `files`, if it can be moved there.
+    var nameOfSource: String? { resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile.name }
+
+    /// The file is there; nil if it can't be, so that the download starts over.
+    mutating func tookOver(_ partial: PartialFile?) {
+        let decoded = resumeData.flatMap { try? ResumeData(decoding: $0) }
+        (source, resumeData) = (nil, nil)
+        if let partial, let decoded { setPartialFile(partial, in: decoded) }
+    }
+
+    private mutating func setPartialFile(_ partial: PartialFile, in resumeData: ResumeData) {
+        var changed = resumeData
+        changed.partialFile = partial
+        self.resumeData = changed.encoded()
+    }
+
+    // MARK: - Reading and writing
 
     /// Without what may make the record of a task that has ended long: the body that it has sent, and what its ending can do without.
     var abridged: TaskRecord {

@@ -293,6 +293,12 @@ struct PartialFile: Codable, Equatable, Sendable {
             && lstat(directory.appendingPathComponent(name, isDirectory: false).path, &status) == 0 && describes(status)
     }
 
+    /// Whether this describes a file in `directory`.
+    func isIn(_ directory: URL) -> Bool {
+        let own = URL(fileURLWithPath: self.directory, isDirectory: true)
+        return own.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
+    }
+
     private func describes(_ status: stat) -> Bool {
         guard status.st_mode == S_IFREG | 0o600 && status.st_uid == geteuid() && status.st_nlink == 1,
             UInt64(status.st_ino) == inode
@@ -310,45 +316,40 @@ struct PartialFile: Codable, Equatable, Sendable {
         return max(length, Int64(status.st_size))
     }
 
-    /// Moves the file to another directory; nil if it isn't the one described any more, or can't be moved. Blocks; copies the file if that is
-    /// on another file system.
-    func moved(from old: URL, to directory: URL) -> PartialFile? {
-        guard let source = open(in: old) else { return nil }
-        defer { close(source) }
-        let path = old.appendingPathComponent(name, isDirectory: false).path
-        let url = directory.appendingPathComponent(TemporaryName.kept.make(), isDirectory: false)
-        if rename(path, url.path) == 0 { return PartialFile(describing: source, at: url) }
-        guard errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory), let moved = copy.keep() else {
-            return nil
-        }
-        unlink(path)
-        return moved
-    }
-
-    /// Moves the file to another directory under its own name: if the program is told of it and then killed, its next run finds the file there.
-    /// nil as for `moved(from:to:)`. On another file system the file is copied, and the original is left to its owner. Blocks.
-    func handedOver(from old: URL, to directory: URL) -> PartialFile? {
-        guard let source = open(in: old) else { return handedOverEarlier(from: old, to: directory) }
+    /// Moves the file to another directory, where it is called `name`; nil if it isn't the one described any more, or can't be moved. A file that
+    /// was moved there before is found, so a process can be killed at any time and have the next one do the same. On another file system the
+    /// file is copied, under another name, and so is one to which a download is being written: the original is left to its owner. Blocks.
+    func moved(to directory: URL, as name: String) -> PartialFile? {
+        guard TemporaryName.kept.matches(name) else { return nil }
+        let old = URL(fileURLWithPath: self.directory, isDirectory: true)
+        guard let source = open(in: old) else { return movedEarlier(to: directory, as: name) }
         defer { close(source) }
         let url = directory.appendingPathComponent(name, isDirectory: false)
-        if rename(old.appendingPathComponent(name, isDirectory: false).path, url.path) == 0 {
+        let isInUse = flock(source, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        if !isInUse, rename(old.appendingPathComponent(self.name, isDirectory: false).path, url.path) == 0 {
             return PartialFile(describing: source, at: url)
         }
-        guard errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory) else { return nil }
+        guard isInUse || errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory) else { return nil }
         return copy.keep()
     }
 
     /// The file where it was moved before; that has changed its state, but not its content.
-    private func handedOverEarlier(from old: URL, to directory: URL) -> PartialFile? {
-        guard old.standardizedFileURL.path == self.directory else { return nil }
-        var there = self
-        (there.directory, there.isGrowing) = (directory.standardizedFileURL.path, true)
+    private func movedEarlier(to directory: URL, as name: String) -> PartialFile? {
+        let there = place(named: name, in: directory)
         guard let descriptor = there.open(in: directory) else { return nil }
         defer { close(descriptor) }
         let url = directory.appendingPathComponent(name, isDirectory: false)
         guard let found = PartialFile(describing: descriptor, at: url), isGrowing == true || found.length == length
         else { return nil }
         return found
+    }
+
+    /// The file as it will be described once it has been moved.
+    func place(named name: String, in directory: URL) -> PartialFile {
+        var there = self
+        (there.name, there.directory) = (name, directory.standardizedFileURL.path)
+        there.isGrowing = true
+        return there
     }
 
     /// Deletes the file if it is still the one described, and no download is appending to it.

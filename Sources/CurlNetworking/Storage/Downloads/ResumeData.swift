@@ -79,47 +79,23 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To another directory
 
-    /// The same data for a partial file that is moved from `source` to `directory`; nil if it isn't our resume data, or the file isn't there:
-    /// the data is untrusted, and may name a file of another program's, or of another task's in `directory`. Blocks; copies the file where
-    /// `directory` is on another file system.
-    static func moved(_ data: Data, from source: URL, to directory: URL) -> Data? {
-        replacingFile(of: data, in: source) { $0.moved(from: $1, to: directory) }
-    }
-
-    /// The same, however often it is asked for, until the file is deleted: see `PartialFile.handedOver`. A file that is in `directory` already
-    /// stays as it is.
+    /// The same data for a partial file that is moved from `source` to `directory` under its own name: if the program is told of it and then
+    /// killed, its next run finds the file there. The data is the same however often it is asked for, until the file is deleted; nil if it isn't
+    /// our resume data, or the file isn't there: the data is untrusted, and may name a file of another program's. Blocks: see
+    /// `PartialFile.moved`.
     static func handedOver(_ data: Data, from source: URL, to directory: URL) -> Data? {
-        if let resumeData = try? ResumeData(decoding: data),
-            resumeData.directory.standardizedFileURL.path == directory.standardizedFileURL.path
-        {
-            return data
-        }
-        return replacingFile(of: data, in: source) { $0.handedOver(from: $1, to: directory) }
-    }
-
-    private static func replacingFile(
-        of data: Data,
-        in source: URL,
-        _ move: (PartialFile, URL) -> PartialFile?
-    ) -> Data? {
-        guard var resumeData = try? ResumeData(decoding: data), resumeData.isIn(source),
-            let partial = move(resumeData.partialFile, resumeData.directory)
-        else { return nil }
-        resumeData.partialFile = partial
+        guard var resumeData = try? ResumeData(decoding: data) else { return nil }
+        let partial = resumeData.partialFile
+        if partial.directory == directory.standardizedFileURL.path { return data }
+        guard partial.isIn(source), let moved = partial.moved(to: directory, as: partial.name) else { return nil }
+        resumeData.partialFile = moved
         return resumeData.encoded()
     }
 
-    private var directory: URL { URL(fileURLWithPath: partialFile.directory, isDirectory: true) }
-
     /// Whether the partial file is still in `directory` as it was.
     static func isFileThere(_ data: Data, in directory: URL) -> Bool {
-        guard let resumeData = try? ResumeData(decoding: data), resumeData.isIn(directory) else { return false }
-        return resumeData.partialFile.isThere
-    }
-
-    /// Whether the data says that the partial file is in `directory`.
-    private func isIn(_ directory: URL) -> Bool {
-        self.directory.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
+        guard let partial = try? ResumeData(decoding: data).partialFile else { return false }
+        return partial.isIn(directory) && partial.isThere
     }
 
     private static func invalid(_ description: String) -> URLError {

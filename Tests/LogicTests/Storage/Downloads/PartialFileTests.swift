@@ -163,6 +163,39 @@ struct PartialFileTests {
         partial.remove(in: directory.url)
     }
 
+    // MARK: - Other directories
+
+    @Test("It is moved under the name that it is to have there, which can be repeated")
+    func moving() throws {
+        let other = try TemporaryDirectory()
+        let name = TemporaryName.kept.make()
+        let place = partial.place(named: name, in: other.url)
+        #expect(!opens(place, in: other.url))
+        let moved = try #require(partial.moved(to: other.url, as: name))
+        #expect(directory.content == [] && other.content == [name])
+        #expect(moved.name == name && moved.length == 7 && moved.isGrowing == nil)
+        #expect(opens(moved, in: other.url) && opens(place, in: other.url))
+        #expect(partial.moved(to: other.url, as: name) == moved)
+        #expect(partial.moved(to: other.url, as: TemporaryName.kept.make()) == nil)
+        for forged in ["../\(name)", "name", ""] { #expect(moved.moved(to: directory.url, as: forged) == nil) }
+        #expect(other.content == [name])
+    }
+
+    @Test("One to which a download is being written is copied, and stays")
+    func movingGrowing() throws {
+        let other = try TemporaryDirectory()
+        let download = try DownloadFile(in: directory.url)
+        try DownloadFileTests.write("growing", to: download)
+        let growing = try #require(download.describe())
+        let moved = try #require(growing.moved(to: other.url, as: TemporaryName.kept.make()))
+        #expect(other.content == [moved.name])
+        #expect(try String(contentsOf: other.url.appendingPathComponent(moved.name), encoding: .utf8) == "growing")
+        growing.remove(in: directory.url)
+        try DownloadFileTests.write(" on", to: download)
+        let finished = try download.finish()
+        #expect(try String(contentsOf: finished.url, encoding: .utf8) == "growing on")
+    }
+
     // MARK: - Copies
 
     @Test("A copy can be appended to, and the original stays good to resume from")

@@ -57,18 +57,6 @@ struct ResumeDataTests {
         return (try #require(resumeData.encoded()), resumeData.partialFile.name)
     }
 
-    @Test("A partial file is moved out of the directory where it should be, out of no other, and once")
-    func moved() throws {
-        let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
-        let (data, name) = try Self.kept(in: source)
-        #expect(ResumeData.moved(data, from: target.url, to: try TemporaryDirectory().url) == nil)
-        #expect(source.content == [name])
-        let moved = try #require(ResumeData.moved(data, from: source.url, to: target.url))
-        #expect(source.content.isEmpty && target.content.count == 1)
-        #expect(ResumeData.moved(moved, from: source.url, to: target.url) == nil)
-        #expect(ResumeData.moved(data, from: source.url, to: target.url) == nil)
-    }
-
     @Test("A partial file that is handed over is found as often as it is asked for, unless it has changed")
     func handedOver() throws {
         let (source, target) = (try TemporaryDirectory(), try TemporaryDirectory())
@@ -81,8 +69,7 @@ struct ResumeDataTests {
         close(try #require(partial.open(in: target.url)))
         // The agent that gets it back gives it another name.
         let third = try TemporaryDirectory()
-        let moved = try #require(ResumeData.moved(first, from: target.url, to: third.url))
-        #expect(try ResumeData(decoding: moved).partialFile.name != partial.name)
+        #expect(partial.moved(to: third.url, as: TemporaryName.kept.make()) != nil)
         #expect(ResumeData.handedOver(data, from: source.url, to: target.url) == nil)
 
         let path = target.url.appendingPathComponent(partial.name).path
