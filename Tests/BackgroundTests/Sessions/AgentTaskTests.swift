@@ -106,6 +106,45 @@ extension BackgroundTests {
             }
         }
 
+        @Test("A complete file is recorded before it is synced, and the end counts after that")
+        func syncing() async throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let submission = TaskSubmission(
+                key: UUID(),
+                identifier: 1,
+                kind: .download,
+                request: try #require(RequestDescription(URLRequest(url: server.url("/")))),
+                resumeData: nil,
+                cookies: [],
+                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+            )
+            let content = Data("complete".utf8)
+            let location = try directory.file("download", content)
+            let attempt = URLSession.shared.downloadTask(with: server.url("/"))
+            let changes = Watched(0)
+            let record = SessionRecord(identifier: "test", settings: settings)
+            let session = AgentSession(record, in: folder, on: queue) { changes.update { $0 += 1 } }
+            let task = AgentTask(StoredTask(TaskRecord(submission), in: folder, batch: nil), in: session)
+            try queue.sync {
+                task.start()
+                task.downloaded(to: location)
+                task.completed(attempt, nil)
+                // The sync's end waits for this queue. If the agent were killed now:
+                #expect(!task.hasEnded && task.needsAgent && task.listing.ending == nil)
+                var stored = try #require(folder.readTasks().first)
+                let file = try #require(stored.record.ending?.file)
+                let isWhole = stored.checkFile()
+                #expect(isWhole && task.files == [file])
+                #expect(try Data(contentsOf: folder.files.appendingPathComponent(file)) == content)
+            }
+            try await changes.wait { $0 > 0 }
+            queue.sync {
+                #expect(task.hasEnded && !task.needsAgent && task.listing.ending?.fileLength == 8)
+                session.close()
+            }
+        }
+
         @Test(
             "A partial file that an agent was about to take over when it was killed is continued by the next one",
             arguments: [false, true]

@@ -15,6 +15,8 @@ final class AgentTask: @unchecked Sendable {
         case running(AgentAttempt)
         /// The network has failed; the next attempt begins after a delay.
         case retrying
+        /// The response is complete and recorded: another agent would find it. The program is told once its file is on disk.
+        case syncing
         /// If the end isn't recorded, the program hasn't taken it yet, or it couldn't be written down so far.
         case ended(isRecorded: Bool)
     }
@@ -56,13 +58,14 @@ final class AgentTask: @unchecked Sendable {
     var needsAgent: Bool {
         switch phase {
         case .idle, .running, .retrying: !wish.isSuspended
-        case .takingOver: true
+        case .takingOver, .syncing: true
         case .ended(let isRecorded): !isRecorded
         }
     }
 
     var listing: TaskListing {
-        var listing = TaskListing(submission: record.submission, progress: progress, ending: record.ending)
+        let ending = hasEnded ? record.ending : nil
+        var listing = TaskListing(submission: record.submission, progress: progress, ending: ending)
         if listing.ending != nil { listing.progress.response = nil }
         return listing
     }
@@ -71,7 +74,7 @@ final class AgentTask: @unchecked Sendable {
         let state =
             switch phase {
             case .idle: "suspended"
-            case .running: wish.isSuspended ? "suspended" : "running"
+            case .running, .syncing: wish.isSuspended ? "suspended" : "running"
             case .takingOver, .retrying: wish.isSuspended ? "suspended" : "waiting"
             case .ended: record.ending?.error == nil ? "finished" : "failed"
             }
@@ -141,7 +144,7 @@ final class AgentTask: @unchecked Sendable {
             } else {
                 begin()
             }
-        case .takingOver, .ended:
+        case .takingOver, .syncing, .ended:
             break
         }
     }
@@ -168,7 +171,7 @@ final class AgentTask: @unchecked Sendable {
             )
         case .takingOver:
             phase = .takingOver(reason)
-        case .ended:
+        case .syncing, .ended:
             break
         }
     }
@@ -255,7 +258,7 @@ final class AgentTask: @unchecked Sendable {
         // An attempt that is already being stopped ends for its first reason.
         case .running(let attempt): if attempt.stop == nil { attempt.stop(.expired, keepsPartialFile: true) }
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
-        case .takingOver, .ended: break
+        case .takingOver, .syncing, .ended: break
         }
     }
 
@@ -391,11 +394,7 @@ final class AgentTask: @unchecked Sendable {
         progress.counters.requests = requests
         do throws(URLError) {
             guard let file = try attempt.closeFile(), !mayGoUnrecorded else { return finish(attempt) }
-            // It is on disk before the record says so.
-            session.sync(file) { [self] result in
-                guard case .running(let current) = phase, current === attempt else { return }
-                if case .failure(let error) = result { finish(attempt, error) } else { finish(attempt) }
-            }
+            sync(file, of: attempt)
         } catch {
             finish(attempt, error)
         }
@@ -406,10 +405,38 @@ final class AgentTask: @unchecked Sendable {
         attempt.discard()
     }
 
+    /// Records the end before the file is on disk, which takes long for a long file: the next agent finds it if this one is killed meanwhile. After
+    /// a loss of power, its length says whether it is all there.
+    private func sync(_ file: String, of attempt: AgentAttempt) {
+        let ending = prepareEnd(nil, file: attempt.takeFile(), resumeData: nil)
+        attempt.discard()
+        phase = .syncing
+        let isRecorded = save()
+        session.sync(file) { [self] result in
+            guard case .syncing = phase else { return }
+            if case .failure(let error) = result { return end(error, resumeData: nil) }
+            phase = .ended(isRecorded: isRecorded)
+            if !isRecorded { recordEnd() }
+            report(ending)
+        }
+    }
+
     private func end(_ error: URLError?, file: String? = nil, resumeData: Data?, upload: UploadResource? = nil) {
+        let ending = prepareEnd(error, file: file, resumeData: resumeData, upload: upload)
+        phase = .ended(isRecorded: false)
+        recordEnd()
+        report(ending)
+    }
+
+    /// Puts the end into the record as it should be.
+    private func prepareEnd(
+        _ error: URLError?,
+        file: String?,
+        resumeData: Data?,
+        upload: UploadResource? = nil
+    ) -> TaskEnding {
         stopClock()
         backoff.reset()
-        phase = .ended(isRecorded: false)
         stored.replaceResumeData(with: resumeData)
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
@@ -421,8 +448,11 @@ final class AgentTask: @unchecked Sendable {
             metrics: metrics
         )
         stored.record.ending = ending
-        recordEnd()
-        let result = error.map { "failed with \($0.code.rawValue)" } ?? "done"
+        return ending
+    }
+
+    private func report(_ ending: TaskEnding) {
+        let result = ending.error.map { "failed with \($0.code)" } ?? "done"
         session.log("task \(record.submission.identifier): \(result), \(progress.counters.received) bytes received")
         session.taskEnded(self, ending)
     }
