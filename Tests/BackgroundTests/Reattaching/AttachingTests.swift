@@ -162,6 +162,21 @@ extension BackgroundTests {
             #expect(rig.stateFiles == [])
         }
 
+        @Test("An agent that dies soon after each welcome isn't started for ever: the task fails")
+        func dyingAgent() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let task = rig.download()
+            for number in 1...8 {
+                try await agent.greet(number)
+                _ = try await agent.submissions(number)
+                agent.hangUp()
+            }
+            #expect(try await rig.delegate.completion(of: task)?.code == .backgroundSessionWasDisconnected)
+        }
+
         @Test("A command is run when everything is done and nobody is there")
         func launchCommand() async throws {
             let gate = Gate()

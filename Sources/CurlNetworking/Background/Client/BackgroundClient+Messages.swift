@@ -11,6 +11,7 @@ extension BackgroundClient {
         case (.welcome, .greeting(let greeting)):
             phase = .attached(greeting.channel)
             failures = 0
+            losses.welcomed(at: .now())
             welcome(greeting.listings, greeting.channel)
         case (.refused(let refusal), .greeting(let greeting)):
             greeting.channel.close()
@@ -24,6 +25,7 @@ extension BackgroundClient {
         case (.question(let number, let key, let query), .attached(let channel)):
             ask(query, key, number, channel)
         case (.ended(let key, let ending), .attached(let channel)):
+            losses.forget()
             ended(key, ending, channel)
         case (.checkpoint(let number, let data), .attached):
             checkpoints.answer(number, data)

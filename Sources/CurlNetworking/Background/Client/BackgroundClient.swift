@@ -44,8 +44,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     var phase = Phase.detached
-    /// Since the last success.
+    /// Failed attempts to attach since the last success.
     var failures = 0
+    var losses = AgentLosses()
     var tasks = TaskLedger<BackgroundEngine>()
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
@@ -85,8 +86,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         /// The delegate has also been told of those that had ended.
         case told
     }
-
-    private static let mostFailures = 6
 
     /// Creates the client of a new session.
     init(_ core: SessionCore, identifier: String, delegate: (any URLSessionDelegate)?) {
@@ -310,9 +309,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Connects again a little later; after too many failures, fails with `error`.
     func retry(after error: URLError) {
         failures += 1
-        guard failures <= Self.mostFailures else { return fail(error) }
+        connect(afterFailure: failures, error)
+    }
+
+    private func connect(afterFailure number: Int, _ error: URLError) {
+        guard let delay = AgentLosses.delay(afterFailure: number) else { return fail(error) }
         phase = .connecting
-        queue.asyncAfter(deadline: .now() + .milliseconds(25 << failures)) { self.connect() }
+        queue.asyncAfter(deadline: .after(delay)) { self.connect() }
     }
 
     private func sayHello(on descriptor: Int32) {
@@ -342,7 +345,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             retry(after: error)
         case .attached:
             phase = .detached
-            if !tasks.engines.isEmpty || tasks.unconfirmed > 0 { attach() } else { closeIfConfirmed() }
+            let number = losses.lost(at: .now())
+            guard !tasks.engines.isEmpty || tasks.unconfirmed > 0 else { return closeIfConfirmed() }
+            if number == 1 { attach() } else { connect(afterFailure: number - 1, error) }
         case .detached, .connecting, .closed:
             break
         }
@@ -352,6 +357,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func fail(_ error: URLError) {
         phase = .detached
         failures = 0
+        losses.forget()
         for engine in tasks.giveUp() { engine.fail(error) }
         attached()
         closeIfConfirmed()

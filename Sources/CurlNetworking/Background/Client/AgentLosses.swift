@@ -1,0 +1,33 @@
+import Foundation
+
+/// How often an agent was lost soon after it had welcomed the program, one loss after the other. An agent may be killed at any time, and then
+/// another is started at once; but one that dies of its tasks would be started for ever. A value.
+struct AgentLosses {
+    private var count = 0
+    private var welcome = DispatchTime(uptimeNanoseconds: 0)
+
+    /// In seconds. The loss of a connection that has lasted as long is the first one.
+    static let shortTime = 10.0
+    private static let mostFailures = 6
+
+    mutating func welcomed(at time: DispatchTime) {
+        welcome = time
+    }
+
+    /// A task has ended: the agent does its work.
+    mutating func forget() {
+        count = 0
+    }
+
+    /// Returns how many losses there were, this one included.
+    mutating func lost(at time: DispatchTime) -> Int {
+        if time >= welcome + Self.shortTime { count = 0 }
+        count += 1
+        return count
+    }
+
+    /// How long to wait before the next attempt to reach an agent; nil after too many.
+    static func delay(afterFailure number: Int) -> Duration? {
+        number <= mostFailures ? .milliseconds(25 << number) : nil
+    }
+}
