@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("Cookies and metrics")
@@ -132,6 +133,33 @@ extension BackgroundTests {
             #expect(hops.allSatisfy { $0.resourceFetchType == .networkLoad && $0.responseStartDate != nil })
             #expect(metrics.taskInterval.start <= (hops.first?.fetchStartDate ?? .distantPast))
             session.invalidateAndCancel()
+        }
+
+        @Test("A task that ends before an agent has begun it has metrics without transactions")
+        func noTransactions() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let delegate = TimelineDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let start = Date()
+            let cancelled = session.downloadTask(with: rig.url("/"))
+            cancelled.cancel()
+            #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
+            let refused = session.downloadTask(with: rig.url("/"))
+            refused.resume()
+            try await agent.greet()
+            let submission = try #require(try await agent.submissions(1).first)
+            agent.say([.failure(of: submission, .cannotWriteToFile)])
+            #expect(try await delegate.completion(of: refused)?.code == .cannotWriteToFile)
+            for task in [cancelled, refused] {
+                #expect(delegate.story(of: task) == ["created", "metrics", "completed"])
+            }
+            for metrics in delegate.record.value.metrics {
+                #expect(metrics.transactionMetrics.isEmpty && metrics.taskInterval.start >= start)
+            }
         }
 
         @Test("Metrics that no delegate has a method for are not asked of the agent")

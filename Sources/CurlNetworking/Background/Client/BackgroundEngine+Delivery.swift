@@ -64,13 +64,21 @@ extension BackgroundEngine {
             outcome = result(ending.file, files)
         }
         if let response = ending.progress.response { storeCookies(of: response) }
+        let metrics = ending.metrics?.metrics ?? metricsWithoutAttempt
         let schedules = shared.withLock { shared in
             shared.outcome = outcome
-            shared.metrics = ending.metrics?.metrics
+            shared.metrics = metrics
             return shared.post(resumeData: resumeData ?? uploadData)
         }
         if schedules { scheduleDelivery() }
         readBody()
+    }
+
+    /// The metrics of a task for which the agent has none; nil if nobody wants to hear of them.
+    private var metricsWithoutAttempt: TaskMetrics? {
+        if ignoresMetrics { return nil }
+        let interval = DateInterval(start: creation, end: max(creation, Date()))
+        return TaskMetrics(hops: [], interval: interval, redirectCount: 0)
     }
 
     /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense. Blocks: the
@@ -93,8 +101,10 @@ extension BackgroundEngine {
     /// Ends the task without the agent.
     func fail(_ error: URLError) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
+        let metrics = metricsWithoutAttempt
         let schedules = shared.withLock { shared in
             shared.outcome = .failure(error)
+            shared.metrics = metrics
             let schedules = shared.post(resumeData: nil)
             return shared.mailbox.post(.completed) || schedules
         }

@@ -19,6 +19,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     let resumeData: Data?
     /// The same for an upload.
     let upload: UploadResumption?
+    let creation = Date()
     /// It ended before this program attached: the delegate only has to be told.
     private let endedUnattended: Bool
     var isHidden: Bool { false }
@@ -171,7 +172,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     }
 
     /// Whether the session's delegate is known to lack a method for metrics, and the task has no delegate of its own.
-    private var ignoresMetrics: Bool { !session.measuresTasks && shared.withLock { $0.delegates.task } == nil }
+    var ignoresMetrics: Bool { !session.measuresTasks && shared.withLock { $0.delegates.task } == nil }
 
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest } }
 }
