@@ -34,7 +34,13 @@ extension URLSession {
         }
         let found = try? resumption.get()
         if core.configuration.identifier != nil, let found {
-            return makeBackgroundEngine(found.request, consumer, body: found.content.backgroundSource, upload: found)
+            return makeBackgroundEngine(
+                found.request,
+                consumer,
+                body: found.content.backgroundSource,
+                resumeData: resumeData,
+                upload: found
+            )
         }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),

@@ -170,7 +170,8 @@ extension BackgroundTests {
             refused.resume()
             let second = try await agent.submissions(2)[1]
             agent.say([.failure(of: second, .cannotWriteToFile)])
-            #expect(try await rig.delegate.completion(of: refused)?.code == .cannotWriteToFile)
+            let refusal = try await rig.delegate.completion(of: refused)
+            #expect(refusal?.code == .cannotWriteToFile && refusal?.uploadTaskResumeData == data)
 
             let accepted = rig.session.uploadTask(withResumeData: data)
             accepted.resume()

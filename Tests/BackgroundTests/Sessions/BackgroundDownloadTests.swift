@@ -225,6 +225,39 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("A download of which no agent has a record gives back what it was made from")
+        func unusedResumeData() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) {
+                $0.curl.background.agent = rig.directory.url.appendingPathComponent("none")
+            }
+            defer { session.invalidateAndCancel() }
+            let partial = try #require(try DownloadFile(in: rig.directory.url).keep())
+            let resumeData = ResumeData(
+                request: StoredRequest(URLRequest(url: rig.url("/")), to: rig.url("/")),
+                validator: .entityTag("\"a\""),
+                completeLength: nil,
+                partialFile: partial
+            )
+            let data = try #require(resumeData.encoded())
+            let paused = session.downloadTask(withResumeData: data)
+            #expect(await paused.cancelByProducingResumeData() == data)
+            let failed = session.downloadTask(withResumeData: data)
+            failed.resume()
+            let cancelled = session.downloadTask(withResumeData: data)
+            cancelled.cancel()
+            let endings: [(URLSessionTask, URLError.Code, Data?)] = [
+                (paused, .cancelled, data), (failed, .backgroundSessionWasDisconnected, data),
+                (cancelled, .cancelled, nil),
+            ]
+            for (task, code, returned) in endings {
+                let error = try await delegate.completion(of: task)
+                #expect(error?.code == code && error?.downloadTaskResumeData == returned)
+            }
+        }
+
         @Test("A lost connection is no end: the download goes on from where it was")
         func lostConnection() async throws {
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)

@@ -18,6 +18,7 @@ extension BackgroundEngine {
 
     /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
     func wasRecorded() {
+        isRecorded = true
         guard let kept = upload?.kept?.body else { return }
         let directory = session.settings.temporaryDirectory
         WorkThreads.files.run { kept.remove(in: directory) }
@@ -46,32 +47,39 @@ extension BackgroundEngine {
     func end(_ ending: TaskEnding, files: URL) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         apply(ending.progress)
-        let temporaryDirectory = session.settings.temporaryDirectory
-        let resumeData = ending.resumeData.flatMap {
-            ResumeData.handedOver($0, from: files, to: temporaryDirectory)
-        }
-        if resumeData == nil, let data = ending.resumeData, ResumeData.isFileThere(data, in: files) {
-            handOver.withLock { $0 = .failed }
-        }
-        let uploadData = ending.upload.flatMap { uploadResumeData(at: $0, in: temporaryDirectory) }
-        let outcome: Outcome
-        if let description = ending.error {
-            var error = description.error
-            if let resumeData { error = error.with(resumeData: resumeData) }
-            if let uploadData { error = error.with(uploadResumeData: uploadData) }
-            outcome = .failure(error)
-        } else {
-            outcome = result(ending.file, files)
-        }
+        let resumeData = ending.error == nil ? nil : takeResumeData(of: ending, files) ?? unusedResumeData
+        let outcome: Outcome =
+            if let error = ending.error { failure(error.error, resumeData) } else { result(ending.file, files) }
         if let response = ending.progress.response { storeCookies(of: response) }
         let metrics = ending.metrics?.metrics ?? metricsWithoutAttempt
         let schedules = shared.withLock { shared in
             shared.outcome = outcome
             shared.metrics = metrics
-            return shared.post(resumeData: resumeData ?? uploadData)
+            return shared.post(resumeData: resumeData)
         }
         if schedules { scheduleDelivery() }
         readBody()
+    }
+
+    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or it can't be moved.
+    private func takeResumeData(of ending: TaskEnding, _ files: URL) -> Data? {
+        let directory = session.settings.temporaryDirectory
+        guard let data = ending.resumeData else {
+            return ending.upload.flatMap { uploadResumeData(at: $0, in: directory) }
+        }
+        let moved = ResumeData.handedOver(data, from: files, to: directory)
+        if moved == nil, ResumeData.isFileThere(data, in: files) { handOver.withLock { $0 = .failed } }
+        return moved
+    }
+
+    /// What the task was made from, as long as no agent has a record of it, and with that the files.
+    private var unusedResumeData: Data? { isRecorded ? nil : resumeData }
+
+    private func failure(_ error: URLError, _ resumeData: Data?) -> Outcome {
+        guard let resumeData else { return .failure(error) }
+        return .failure(
+            kind == .download ? error.with(resumeData: resumeData) : error.with(uploadResumeData: resumeData)
+        )
     }
 
     /// The metrics of a task for which the agent has none; nil if nobody wants to hear of them.
@@ -101,11 +109,13 @@ extension BackgroundEngine {
     /// Ends the task without the agent.
     func fail(_ error: URLError) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
-        let metrics = metricsWithoutAttempt
+        let isDiscarded = shared.withLock { $0.machine.cancellation == .discardingBody }
+        let resumeData = isDiscarded ? nil : unusedResumeData
+        let (outcome, metrics) = (failure(error, resumeData), metricsWithoutAttempt)
         let schedules = shared.withLock { shared in
-            shared.outcome = .failure(error)
+            shared.outcome = outcome
             shared.metrics = metrics
-            let schedules = shared.post(resumeData: nil)
+            let schedules = shared.post(resumeData: resumeData)
             return shared.mailbox.post(.completed) || schedules
         }
         if schedules { scheduleDelivery() }

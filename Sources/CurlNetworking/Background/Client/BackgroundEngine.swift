@@ -16,6 +16,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     let key: UUID
     let originalRequest: URLRequest?
     let kind: TaskSubmission.Kind
+    /// What the task was made from.
     let resumeData: Data?
     /// The same for an upload.
     let upload: UploadResumption?
@@ -42,6 +43,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     // MARK: Client's queue
 
+    /// Whether an agent has said that it has a record of the task.
+    var isRecorded = false
     var body = Body.none
 
     /// The body of the response to an upload, on its way to the delegate.
@@ -86,6 +89,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         resumeData = submission.resumeData
         upload = nil
         endedUnattended = listing.ending != nil
+        isRecorded = true
         originalRequest = submission.request.request
         shared = Mutex(TaskState(listing))
     }
@@ -163,7 +167,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             identifier: identifier,
             kind: kind,
             request: request,
-            resumeData: resumeData,
+            resumeData: kind == .download ? resumeData : nil,
             upload: upload?.resource,
             cookies: cookies.map(CookieDescription.init),
             wish: wish,
