@@ -33,5 +33,29 @@ extension BackgroundTests {
             _ = try await rig.delegate.completion(of: another)
             #expect(rig.delegate.completionCount(of: task) == 1)
         }
+
+        @Test("That a task waits for its host is told once, however many attempts and agents say so")
+        func waiting() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let delegate = TimelineDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: rig.url("/"))
+            task.resume()
+            try await agent.greet()
+            let submission = try #require(try await agent.submissions(1).first)
+            let waits = AgentMessage.event(submission.key, .isWaitingForConnectivity)
+            agent.say([.accepted(submission.key), waits, waits])
+            try await delegate.wait(for: task) { $0 == .waiting }
+            agent.hangUp()
+            let listing = TaskListing(submission: submission, progress: TaskProgress(key: submission.key))
+            let end = AgentMessage.failure(of: submission, .timedOut)
+            try await agent.greet(2, with: [.listing(listing), .welcome, waits, end])
+            #expect(try await delegate.completion(of: task)?.code == .timedOut)
+            #expect(delegate.events(of: task) == [.created, .waiting, .metrics, .completed(.timedOut)])
+        }
     }
 }

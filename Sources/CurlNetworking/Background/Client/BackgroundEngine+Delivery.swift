@@ -13,6 +13,11 @@ extension BackgroundEngine {
     }
 
     func apply(_ event: TaskEvent) {
+        // Each attempt says so, and the delegate is told once.
+        if case .isWaitingForConnectivity = event {
+            if isKnownToWait { return }
+            isKnownToWait = true
+        }
         if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
     }
 

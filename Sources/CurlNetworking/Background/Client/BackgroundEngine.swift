@@ -45,6 +45,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     /// Whether an agent has said that it has a record of the task.
     var isRecorded = false
+    /// The delegate has been told that the task waits for its host.
+    var isKnownToWait = false
     var body = Body.none
 
     /// The body of the response to an upload, on its way to the delegate.
