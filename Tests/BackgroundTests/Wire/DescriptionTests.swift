@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -31,6 +32,52 @@ struct DescriptionTests {
         for policy in [nil, 77] as [UInt?] {
             odd.cachePolicy = policy
             #expect(try copy(odd).request.cachePolicy == .useProtocolCachePolicy)
+        }
+    }
+
+    @Test("An error comes out with everything that explains it")
+    func error() throws {
+        let trust = ServerTrust(
+            host: "expired.test",
+            certificates: [Data([0x30, 0])],
+            problem: .expired,
+            reason: "certificate has expired"
+        )
+        let details: [String: Any] = [
+            CurlErrorKey.code: 60, CurlErrorKey.text: "SSL: no", CurlErrorKey.phase: "securing",
+            CurlErrorKey.verification: 10, CurlErrorKey.proxyStatus: 403, NSFilePathErrorKey: "/file",
+            NSUnderlyingErrorKey: NSError(domain: NSPOSIXErrorDomain, code: 5),
+        ]
+        let url = try #require(URL(string: "https://expired.test/"))
+        let error = URLError(.serverCertificateHasBadDate, url, "No.", nil, details)
+        let same = try copy(ErrorDescription(error.with(peerTrust: trust))).error
+        #expect(same.code == .serverCertificateHasBadDate && same.localizedDescription == "No.")
+        #expect(same.failingURL == url && same.certificateProblem == .expired)
+        #expect(same.failureURLPeerTrust == trust)
+        #expect(same.userInfo[CurlErrorKey.phase] as? String == "securing")
+        #expect(same.userInfo[CurlErrorKey.proxyStatus] as? Int == 403)
+        #expect(same.userInfo[NSFilePathErrorKey] as? String == "/file")
+        #expect((same.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 5)
+    }
+
+    @Test("An error about an upload's file names the file, and is about the request")
+    func file() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.file(Data("content".utf8))
+        let url = try #require(URL(string: "http://127.0.0.1:9/"))
+        let upload = try #require(UploadFile(file))
+        #expect(upload.problem(for: url) == nil)
+        try Data("other content".utf8).write(to: file)
+        let changed = try #require(upload.problem(for: url))
+        try FileManager.default.removeItem(at: file)
+        let removed = try #require(upload.problem(for: url))
+        #expect([changed.code, removed.code] == [.cannotOpenFile, .fileDoesNotExist])
+        guard case .failure(let missing) = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file)) else {
+            Issue.record("A file that doesn't exist can't be uploaded")
+            return
+        }
+        for error in [changed, removed, missing] {
+            #expect(error.failingURL == url && error.userInfo[NSFilePathErrorKey] as? String == file.path)
         }
     }
 

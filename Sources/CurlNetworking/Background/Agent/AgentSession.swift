@@ -274,7 +274,7 @@ final class AgentSession: @unchecked Sendable {
                 }
             )
         } catch {
-            for submission in ordered { refuse(submission, error) }
+            for submission in ordered { refuse(submission, unrecorded: error) }
         }
         changed()
     }
@@ -293,10 +293,14 @@ final class AgentSession: @unchecked Sendable {
             }
             for task in accepted { task.start() }
         } catch {
-            if records.count == 1 { return refuse(records[0].submission, error) }
+            if records.count == 1 { return refuse(records[0].submission, unrecorded: error) }
             // There may be room for some of them.
             for record in records { accept([record]) }
         }
+    }
+
+    private func refuse(_ submission: TaskSubmission, unrecorded error: URLError) {
+        refuse(submission, error.forRequest(to: submission.request.url))
     }
 
     /// The program gets back what the task was to continue from, whose file is still where it was.

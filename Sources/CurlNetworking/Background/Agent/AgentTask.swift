@@ -190,7 +190,8 @@ final class AgentTask: @unchecked Sendable {
     // MARK: - Attempts
 
     private func begin() {
-        if case .upload(let file) = record.submission.kind, let problem = file.problem {
+        let url = record.submission.request.url
+        if case .upload(let file) = record.submission.kind, let problem = file.problem(for: url) {
             return end(problem, resumeData: nil)
         }
         let task: URLSessionTask
@@ -371,7 +372,7 @@ final class AgentTask: @unchecked Sendable {
         }
         if error == nil, attempt.failure == nil { return succeed(attempt) }
         defer { attempt.discard() }
-        if let failure = attempt.failure { return end(failure, resumeData: nil) }
+        if let failure = attempt.failure { return end(aboutFile(failure), resumeData: nil) }
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
@@ -396,8 +397,13 @@ final class AgentTask: @unchecked Sendable {
             guard let file = try attempt.closeFile(), !mayGoUnrecorded else { return finish(attempt) }
             sync(file, of: attempt)
         } catch {
-            finish(attempt, error)
+            finish(attempt, aboutFile(error))
         }
+    }
+
+    /// An error about a file of the task's as one about its request.
+    private func aboutFile(_ error: URLError) -> URLError {
+        error.forRequest(to: record.submission.request.url)
     }
 
     private func finish(_ attempt: AgentAttempt, _ error: URLError? = nil) {
@@ -414,7 +420,7 @@ final class AgentTask: @unchecked Sendable {
         let isRecorded = save()
         session.sync(file) { [self] result in
             guard case .syncing = phase else { return }
-            if case .failure(let error) = result { return end(error, resumeData: nil) }
+            if case .failure(let error) = result { return end(aboutFile(error), resumeData: nil) }
             phase = .ended(isRecorded: isRecorded)
             if !isRecorded { recordEnd() }
             report(ending)

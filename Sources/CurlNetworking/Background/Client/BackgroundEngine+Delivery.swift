@@ -136,7 +136,7 @@ extension BackgroundEngine {
             outcome = .file(try DownloadedFile(linking: file, in: session.settings.temporaryDirectory))
         } catch {
             handOverFailed(file)
-            outcome = .failure(error)
+            outcome = .failure(error.forRequest(to: originalRequest?.url))
         }
         shared.withLock { $0.outcome = outcome }
     }

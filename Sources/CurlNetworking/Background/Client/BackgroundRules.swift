@@ -28,8 +28,12 @@ enum BackgroundRules {
         _ body: TaskBody.Source
     ) -> Result<TaskSubmission.Kind, URLError> {
         let url = request?.url
-        func refusal(_ text: String, _ code: URLError.Code = .unknown) -> Result<TaskSubmission.Kind, URLError> {
-            .failure(URLError(code, url, text))
+        func refusal(
+            _ text: String,
+            _ code: URLError.Code = .unknown,
+            _ details: [String: Any] = [:]
+        ) -> Result<TaskSubmission.Kind, URLError> {
+            .failure(URLError(code, url, text, nil, details))
         }
         if consumer.isHandler {
             return refusal("Completion handlers are not supported in background sessions: use the delegate.")
@@ -48,7 +52,8 @@ enum BackgroundRules {
             return .success(.download)
         case (_, .file(let file)):
             guard let file = UploadFile(file) else {
-                return .failure(URLError(.fileDoesNotExist, file, "The file to upload doesn't exist."))
+                let details = [NSFilePathErrorKey: file.path]
+                return refusal("The file to upload doesn't exist.", .fileDoesNotExist, details)
             }
             return .success(.upload(file))
         case (_, .data), (_, .stream):

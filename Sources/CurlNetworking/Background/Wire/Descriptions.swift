@@ -77,6 +77,11 @@ struct ErrorDescription: Codable, Sendable, Equatable {
     var curlCode: Int?
     var curlText: String?
     var phase: String?
+    var verification: Int?
+    var proxyStatus: Int?
+    var peerTrust: ServerTrust?
+    /// The path of the file that failed.
+    var file: String?
     var systemErrno: Int?
     /// Why a background task was cancelled.
     var reason: Int?
@@ -89,6 +94,10 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         curlCode = info[CurlErrorKey.code] as? Int
         curlText = info[CurlErrorKey.text] as? String
         phase = info[CurlErrorKey.phase] as? String
+        verification = info[CurlErrorKey.verification] as? Int
+        proxyStatus = info[CurlErrorKey.proxyStatus] as? Int
+        peerTrust = error.failureURLPeerTrust
+        file = info[NSFilePathErrorKey] as? String
         systemErrno = (info[NSUnderlyingErrorKey] as? NSError).flatMap {
             $0.domain == NSPOSIXErrorDomain ? $0.code : nil
         }
@@ -103,6 +112,10 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         info[CurlErrorKey.code] = curlCode
         info[CurlErrorKey.text] = curlText
         info[CurlErrorKey.phase] = phase
+        info[CurlErrorKey.verification] = verification
+        info[CurlErrorKey.proxyStatus] = proxyStatus
+        info[NSURLErrorFailingURLPeerTrustErrorKey] = peerTrust
+        info[NSFilePathErrorKey] = file
         info[NSUnderlyingErrorKey] = systemErrno.map { NSError(domain: NSPOSIXErrorDomain, code: $0) }
         info[NSURLErrorBackgroundTaskCancelledReasonKey] = reason
         return URLError(URLError.Code(rawValue: code) ?? .unknown, userInfo: info)
@@ -167,13 +180,17 @@ struct UploadFile: Codable, Sendable, Equatable {
 
     var url: URL { URL(fileURLWithPath: path, isDirectory: false) }
 
-    /// Why it can't be sent any more; nil if it is unchanged.
-    var problem: URLError? {
-        guard let now = UploadFile(url) else {
-            return URLError(.fileDoesNotExist, url, "The file to upload has been removed since the task was made.")
-        }
+    /// Why it can't be sent to `destination` any more; nil if it is unchanged.
+    func problem(for destination: URL) -> URLError? {
+        let now = UploadFile(url)
         if now == self { return nil }
-        return URLError(.cannotOpenFile, url, "The file to upload has been changed since the task was made.")
+        return URLError(
+            now == nil ? .fileDoesNotExist : .cannotOpenFile,
+            destination,
+            "The file to upload has been \(now == nil ? "removed" : "changed") since the task was made.",
+            nil,
+            [NSFilePathErrorKey: path]
+        )
     }
 }
 
