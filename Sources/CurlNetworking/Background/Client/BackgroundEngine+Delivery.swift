@@ -52,7 +52,17 @@ extension BackgroundEngine {
     func end(_ ending: TaskEnding, files: URL) {
         guard shared.withLock({ $0.machine.finish() }) else { return }
         apply(ending.progress)
-        let resumeData = ending.error == nil ? nil : takeResumeData(of: ending, files) ?? unusedResumeData
+        guard ending.error != nil, ending.resumeData != nil || ending.upload != nil else {
+            return conclude(ending, files, ending.error == nil ? nil : unusedResumeData)
+        }
+        WorkThreads.files.run { [self] in
+            let resumeData = takeResumeData(of: ending, files)
+            client.queue.async { self.conclude(ending, files, resumeData ?? self.unusedResumeData) }
+        }
+    }
+
+    /// - Parameter resumeData: From which another task can continue.
+    private func conclude(_ ending: TaskEnding, _ files: URL, _ resumeData: Data?) {
         let outcome: Outcome =
             if let error = ending.error { failure(error.error, resumeData) } else { result(ending.file, files) }
         if let response = ending.progress.response { storeCookies(of: response) }
@@ -66,7 +76,8 @@ extension BackgroundEngine {
         readBody()
     }
 
-    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or it can't be moved.
+    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or it can't be moved. Blocks:
+    /// on another file system the file is copied. Any thread.
     private func takeResumeData(of ending: TaskEnding, _ files: URL) -> Data? {
         let directory = session.settings.temporaryDirectory
         guard let data = ending.resumeData else {
