@@ -106,6 +106,41 @@ extension BackgroundTests {
             }
         }
 
+        @Test("A complete file has the name that the record has for it, so that another agent finds it")
+        func completeFile() throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let file = try DownloadFile(in: folder.files)
+            let partial = try #require(file.describe())
+            let location = try file.finish().handOver()
+            #expect(!partial.isThere)
+            let request = URLRequest(url: server.url("/"))
+            let submission = TaskSubmission(
+                key: UUID(),
+                identifier: 1,
+                kind: .download,
+                request: try #require(RequestDescription(request)),
+                resumeData: nil,
+                cookies: [],
+                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+            )
+            var record = TaskRecord(submission)
+            record.resumeData =
+                ResumeData(
+                    request: StoredRequest(request, to: server.url("/")),
+                    validator: .entityTag("\"a\""),
+                    completeLength: nil,
+                    partialFile: partial
+                ).encoded()
+            queue.sync {
+                let task = AgentTask(StoredTask(record, in: folder, batch: nil), in: session)
+                task.start()
+                task.downloaded(to: location)
+                #expect(partial.isThere)
+                session.close()
+            }
+        }
+
         @Test("A complete file is recorded before it is synced, and the end counts after that")
         func syncing() async throws {
             let server = try LoopbackServer { _ in .never }

@@ -78,9 +78,8 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// Moves the file to where the agent keeps it.
-    func downloaded(to location: URL) {
-        let name = TemporaryName.kept.make()
+    /// Moves the file to where the agent keeps it, under the name `name`.
+    func downloaded(to location: URL, as name: String) {
         if rename(location.path, folder.path(ofFile: name)) == 0 {
             file = name
         } else {

@@ -339,8 +339,10 @@ final class AgentTask: @unchecked Sendable {
         if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
     }
 
+    /// The file gets the name back that the record has for it, so that another agent finds it.
     func downloaded(to location: URL) {
-        if case .running(let attempt) = phase { attempt.downloaded(to: location) }
+        guard case .running(let attempt) = phase else { return }
+        attempt.downloaded(to: location, as: stored.missingFile ?? TemporaryName.kept.make())
     }
 
     /// Reports progress to the program, together with other tasks', a little later.

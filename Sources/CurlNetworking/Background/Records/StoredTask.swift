@@ -28,6 +28,14 @@ struct StoredTask {
         return names
     }
 
+    /// The name of the partial file in the record, if no file has it: the download to it has been completed and moved.
+    var missingFile: String? {
+        guard let name = partialFile(record.resumeData)?.name, SessionFolder.isFileName(name),
+            folder.length(ofFile: name) == nil
+        else { return nil }
+        return name
+    }
+
     /// If this throws, the record on disk is unchanged. That of a task that has ended is abridged if it is too long.
     mutating func save() throws(URLError) {
         do throws(URLError) {
