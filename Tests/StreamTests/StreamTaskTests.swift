@@ -164,7 +164,7 @@ struct StreamTaskTests {
 
     @Test("A connection that is lost before the server has everything fails the task")
     func lostAtEnd() async throws {
-        let server = try LoopbackServer { _ in { $0.isOpened ? [.stopReading] : [] } }
+        let server = try LoopbackServer { _ in { event in if case .opened = event { [.stopReading] } else { [] } } }
         defer { server.stop() }
         let recorder = StreamRecorder()
         let session = URLSession.forTest(delegate: recorder)
