@@ -39,6 +39,11 @@ final class DownloadFile {
     convenience init?(copying partial: PartialFile, in directory: URL) throws(URLError) {
         guard let source = partial.open(in: directory) else { return nil }
         defer { Glibc.close(source) }
+        try self.init(copying: partial, from: source, in: directory)
+    }
+
+    /// The same, of a file that may be in another directory, and is open as `source`.
+    convenience init?(copying partial: PartialFile, from source: Int32, in directory: URL) throws(URLError) {
         try self.init(in: directory)
         do throws(URLError) {
             try copy(from: source, length: partial.length(of: source))
@@ -329,7 +334,9 @@ struct PartialFile: Codable, Equatable, Sendable {
         if !isInUse, rename(old.appendingPathComponent(self.name, isDirectory: false).path, url.path) == 0 {
             return PartialFile(describing: source, at: url)
         }
-        guard isInUse || errno == EXDEV, let copy = try? DownloadFile(copying: self, in: directory) else { return nil }
+        guard isInUse || errno == EXDEV, let copy = try? DownloadFile(copying: self, from: source, in: directory) else {
+            return nil
+        }
         return copy.keep()
     }
 

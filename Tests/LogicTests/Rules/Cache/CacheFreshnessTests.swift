@@ -111,8 +111,8 @@ struct CacheDirectivesTests {
         #expect(!CacheDirectives(nil).isBare("max-stale"))
     }
 
-    @Test("Nonsense has no directives", arguments: ["", ",", "=", "\"", " , = , "])
+    @Test("Nonsense has no directives", arguments: ["", ",", "=", " , = , "])
     func nonsense(field: String) {
-        #expect(CacheDirectives(field) == CacheDirectives(nil) || !CacheDirectives(field).contains("no-store"))
+        #expect(CacheDirectives(field) == CacheDirectives(nil))
     }
 }

@@ -196,6 +196,17 @@ struct PartialFileTests {
         #expect(try String(contentsOf: finished.url, encoding: .utf8) == "growing on")
     }
 
+    @Test("One for another file system is copied, and stays")
+    func movingElsewhere() throws {
+        let path = "/dev/shm/CurlNetworkingTests-\(UUID().uuidString)"
+        let other = URL(fileURLWithPath: path, isDirectory: true)
+        try FileManager.default.createDirectory(at: other, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: other) }
+        let moved = try #require(partial.moved(to: other, as: TemporaryName.kept.make()))
+        #expect(opens(moved, in: other) && opens(partial, in: directory.url))
+        #expect(moved.length == partial.length)
+    }
+
     // MARK: - Copies
 
     @Test("A copy can be appended to, and the original stays good to resume from")
