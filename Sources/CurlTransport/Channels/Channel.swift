@@ -357,7 +357,8 @@ package final class Channel: TransferHandler {
 
     private func discard(through buffer: UnsafeMutableRawBufferPointer, of easy: EasyHandle) -> Received {
         guard let descriptor else { return .nothing }
-        let count = uninterrupted { recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) }
+        // libcurl's sockets never block.
+        let count = uninterrupted { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         if count > 0 { return .count(count) }
         if count < 0, errno == EAGAIN { return .nothing }
         if count == 0, plainSocket?.hasFailed != true { return .end }
