@@ -1,4 +1,4 @@
-import Synchronization
+import CurlNetworkingLocks
 
 /// A number guarded by a lock, for scripts that count their requests.
 package final class Counter: Sendable {

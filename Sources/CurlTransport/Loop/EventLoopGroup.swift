@@ -21,8 +21,18 @@ package final class EventLoopGroup: Sendable {
     private struct State {
         var loops: [EventLoop] = []
         var taken = 0
+        /// Since these loops were made, this process was forked from theirs.
+        var isForked = false
         /// The loops of the process that this one was forked from: left alone, and never freed.
         var parents: [EventLoop] = []
+
+        /// A child makes its own loops.
+        mutating func leaveParents() {
+            guard isForked else { return }
+            parents += loops
+            loops = []
+            isForked = false
+        }
     }
 
     init(label: String = "CurlNetworking.loop", count: Int) {
@@ -54,6 +64,7 @@ package final class EventLoopGroup: Sendable {
     }
 
     private func loop(at index: Int, _ state: inout State) -> EventLoop {
+        state.leaveParents()
         while index >= state.loops.count {
             let loop = EventLoop(label: "\(label).\(state.loops.count)")
             guard loop.failure == nil else { return loop }
@@ -68,14 +79,10 @@ package final class EventLoopGroup: Sendable {
         state.lockBeforeFork()
     }
 
-    /// A child makes its own loops.
+    /// In the child, another of the parent's threads may have held a lock of Swift's runtime, which nobody releases any more. So the child does
+    /// no more than it must.
     func hasForked(isChild: Bool) {
-        if isChild {
-            state.changeDuringFork { state in
-                state.parents += state.loops
-                state.loops = []
-            }
-        }
+        if isChild { state.changeDuringFork { $0.isForked = true } }
         state.unlockAfterFork()
     }
 
@@ -84,6 +91,6 @@ package final class EventLoopGroup: Sendable {
     /// Called by the process's exit handler. Takes at most 2 seconds for all loops together.
     func stopForProcessExit() {
         let giveUp = MonotonicTime.now + .seconds(2)
-        for loop in state.withLock({ $0.loops }) { loop.stopForProcessExit(by: giveUp) }
+        for loop in state.withLock({ $0.isForked ? [] : $0.loops }) { loop.stopForProcessExit(by: giveUp) }
     }
 }
