@@ -23,7 +23,7 @@ package struct ProcessUsage: Sendable {
             else { return }
             result[number] = target
         }
-        let status = (try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)) ?? ""
+        let status = Self.status(of: pid)
         func value(_ name: String) -> Int {
             for line in status.split(separator: "\n") where line.hasPrefix(name + ":") {
                 return line.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
@@ -33,6 +33,15 @@ package struct ProcessUsage: Sendable {
         threads = value("Threads")
         resident = value("VmRSS") * 1024
         peak = value("VmHWM") * 1024
+    }
+
+    /// Empty if there is no such process. A program that another test starts meanwhile doesn't inherit the descriptor, as it would one of
+    /// Foundation's.
+    private static func status(of pid: pid_t) -> String {
+        let descriptor = open("/proc/\(pid)/status", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        return String(decoding: (try? file.readToEnd()) ?? Data(), as: UTF8.self)
     }
 
     /// Makes `peak` count from now on.
