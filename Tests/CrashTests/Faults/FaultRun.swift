@@ -76,10 +76,14 @@ struct FaultRun: Sendable {
         }
         let temporary = content("temporary")
         // What an error's resume data goes on with stays, and so does that where it couldn't be opened: nobody knows whose it is now.
-        let isUnknown = report.hasPrefix("failed open")
+        // The report names the first call that failed; without descriptors for good, opening fails as well from then on.
+        let isUnknown = report.hasPrefix("failed open") || (fault?.kind == "descriptors" && fault?.isForGood == true)
         var kept: [String] = []
         let resumable = errors.filter { $0.contains(" (resumable) ") }
-        if isUnknown || resumable.contains(where: { $0.hasPrefix("resume ") || $0.hasPrefix("download ") }) {
+        let isDownload = { (line: String) in
+            ["resume ", "download ", "background-download "].contains { line.hasPrefix($0) }
+        }
+        if isUnknown || resumable.contains(where: isDownload) {
             kept.append("CurlNetworkingDownload_")
         }
         let isUpload = { (line: String) in line.hasPrefix("paused-upload ") || line.hasPrefix("interrupted-upload ") }
