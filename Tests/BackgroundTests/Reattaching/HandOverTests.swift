@@ -17,16 +17,7 @@ extension BackgroundTests {
             let folder = SessionFolder(url: agent.folder.session(rig.identifier), log: .none)
             try folder.prepare()
             let listings = try (101...120).map { number in
-                let submission = TaskSubmission(
-                    key: UUID(),
-                    identifier: number,
-                    kind: .download,
-                    request: try #require(RequestDescription(URLRequest(url: rig.url("/")))),
-                    resumeData: nil,
-                    upload: nil,
-                    cookies: [],
-                    wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-                )
+                let submission = try TaskSubmission.download(URLRequest(url: rig.url("/")), identifier: number)
                 let progress = TaskProgress(key: submission.key)
                 let name = TemporaryName.kept.make()
                 try Data("\(number)".utf8).write(to: folder.files.appendingPathComponent(name))

@@ -16,16 +16,7 @@ struct RecordBatchTests {
 
     private static func record(_ identifier: Int) throws -> TaskRecord {
         let url = try #require(URL(string: "http://localhost/\(identifier)"))
-        return TaskRecord(
-            TaskSubmission(
-                key: UUID(),
-                identifier: identifier,
-                kind: .download,
-                request: try #require(RequestDescription(URLRequest(url: url))),
-                cookies: [],
-                wish: TaskWish(isSuspended: false, settings: TaskSettings())
-            )
-        )
+        return TaskRecord(try .download(URLRequest(url: url), identifier: identifier))
     }
 
     /// Three tasks in one file.
@@ -118,12 +109,7 @@ struct RecordBatchTests {
         let partial = try #require(download.keep())
         let record = try Self.record(1)
         var task = StoredTask(record, in: folder, batch: nil)
-        task.record.resumeData = ResumeData(
-            request: StoredRequest(record.submission.request.request, to: record.submission.request.url),
-            validator: .entityTag("\"a\""),
-            completeLength: nil,
-            partialFile: partial
-        ).encoded()
+        task.record.resumeData = try ResumeData.encoded(record.submission.request.request, in: partial)
         try task.save()
         #expect(task.files == [partial.name])
 
@@ -146,12 +132,7 @@ struct RecordBatchTests {
         let partial = try #require(download.describe())
         let record = try Self.record(1)
         var task = StoredTask(record, in: folder, batch: nil)
-        task.record.resumeData = ResumeData(
-            request: StoredRequest(record.submission.request.request, to: record.submission.request.url),
-            validator: .entityTag("\"a\""),
-            completeLength: nil,
-            partialFile: partial
-        ).encoded()
+        task.record.resumeData = try ResumeData.encoded(record.submission.request.request, in: partial)
         task.replaceResumeData(with: nil)
         try task.save()
         #expect(folder.length(ofFile: partial.name) == 0)

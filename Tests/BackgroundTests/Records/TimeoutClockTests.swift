@@ -61,18 +61,7 @@ struct TimeoutClockTests {
     @Test("A record of it has no date: what the system's clock is set to means nothing to another agent")
     func record() throws {
         let url = try #require(URL(string: "http://h/"))
-        let request = try #require(RequestDescription(URLRequest(url: url)))
-        let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-        let submission = TaskSubmission(
-            key: UUID(),
-            identifier: 1,
-            kind: .download,
-            request: request,
-            resumeData: nil,
-            cookies: [],
-            wish: wish
-        )
-        var record = TaskRecord(submission)
+        var record = TaskRecord(try .download(URLRequest(url: url)))
         record.elapsed = 42
         let read = try WireCoding.decoder.decode(TaskRecord.self, from: WireCoding.encoder.encode(record))
         #expect(read.elapsed == 42)

@@ -30,15 +30,7 @@ extension BackgroundTests {
             let stored = try (1...count).map { number in
                 var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
                 request.httpBody = body
-                let submission = TaskSubmission(
-                    key: UUID(),
-                    identifier: number,
-                    kind: .download,
-                    request: try #require(RequestDescription(request)),
-                    resumeData: nil,
-                    cookies: [],
-                    wish: TaskWish(isSuspended: true, cancellation: nil, settings: TaskSettings())
-                )
+                let submission = try TaskSubmission.download(request, identifier: number, isSuspended: true)
                 return StoredTask(TaskRecord(submission), in: folder, batch: nil)
             }
             var ends: [Int32] = [-1, -1]
@@ -80,16 +72,8 @@ extension BackgroundTests {
         func suspended() throws {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
-            var wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            let submission = TaskSubmission(
-                key: UUID(),
-                identifier: 1,
-                kind: .download,
-                request: try #require(RequestDescription(URLRequest(url: server.url("/")))),
-                resumeData: nil,
-                cookies: [],
-                wish: wish
-            )
+            let submission = try TaskSubmission.download(URLRequest(url: server.url("/")))
+            var wish = submission.wish
             let attempt = URLSession.shared.downloadTask(with: server.url("/"))
             queue.sync {
                 let task = AgentTask(StoredTask(TaskRecord(submission), in: folder, batch: nil), in: session)
@@ -115,23 +99,8 @@ extension BackgroundTests {
             let location = try file.finish().handOver()
             #expect(!partial.isThere)
             let request = URLRequest(url: server.url("/"))
-            let submission = TaskSubmission(
-                key: UUID(),
-                identifier: 1,
-                kind: .download,
-                request: try #require(RequestDescription(request)),
-                resumeData: nil,
-                cookies: [],
-                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            )
-            var record = TaskRecord(submission)
-            record.resumeData =
-                ResumeData(
-                    request: StoredRequest(request, to: server.url("/")),
-                    validator: .entityTag("\"a\""),
-                    completeLength: nil,
-                    partialFile: partial
-                ).encoded()
+            var record = TaskRecord(try .download(request))
+            record.resumeData = try ResumeData.encoded(request, in: partial)
             queue.sync {
                 let task = AgentTask(StoredTask(record, in: folder, batch: nil), in: session)
                 task.start()
@@ -145,15 +114,7 @@ extension BackgroundTests {
         func syncing() async throws {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
-            let submission = TaskSubmission(
-                key: UUID(),
-                identifier: 1,
-                kind: .download,
-                request: try #require(RequestDescription(URLRequest(url: server.url("/")))),
-                resumeData: nil,
-                cookies: [],
-                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            )
+            let submission = try TaskSubmission.download(URLRequest(url: server.url("/")))
             let content = Data("complete".utf8)
             let location = try directory.file("download", content)
             let attempt = URLSession.shared.downloadTask(with: server.url("/"))
@@ -194,22 +155,8 @@ extension BackgroundTests {
                 try Result { () throws(URLError) in try file.write(bytes) }.get()
             }
             let partial = try #require(file.keep())
-            let resumeData = ResumeData(
-                request: StoredRequest(request, to: server.url("/")),
-                validator: .entityTag("\"a\""),
-                completeLength: 5000,
-                partialFile: partial
-            )
-            let submission = TaskSubmission(
-                key: UUID(),
-                identifier: 1,
-                kind: .download,
-                request: try #require(RequestDescription(request)),
-                resumeData: resumeData.encoded(),
-                cookies: [],
-                wish: TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            )
-            var record = TaskRecord(submission)
+            let resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
+            var record = TaskRecord(try .download(request, resumeData: resumeData))
             record.takeOver(from: program.url, to: folder.files)
             try folder.add(record)
             if isMoved { _ = try partial.moved(to: folder.files, as: #require(record.nameOfSource)) }

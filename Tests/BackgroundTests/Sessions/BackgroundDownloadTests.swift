@@ -235,13 +235,7 @@ extension BackgroundTests {
             }
             defer { session.invalidateAndCancel() }
             let partial = try #require(try DownloadFile(in: rig.directory.url).keep())
-            let resumeData = ResumeData(
-                request: StoredRequest(URLRequest(url: rig.url("/")), to: rig.url("/")),
-                validator: .entityTag("\"a\""),
-                completeLength: nil,
-                partialFile: partial
-            )
-            let data = try #require(resumeData.encoded())
+            let data = try ResumeData.encoded(URLRequest(url: rig.url("/")), in: partial)
             let paused = session.downloadTask(withResumeData: data)
             #expect(await paused.cancelByProducingResumeData() == data)
             let failed = session.downloadTask(withResumeData: data)
