@@ -71,7 +71,7 @@ struct HTTP2StalledInput {
     mutating func takeUploads() -> [EasyHandle] {
         transfers.values.filter { easy in
             guard !easy.http2Input.wasReadFor, Self.hasSentBody(easy), !easy.isPaused else { return false }
-            easy.http2Input.isReadFor()
+            easy.http2Input.noteRead()
             return true
         }
     }
@@ -103,7 +103,7 @@ struct HTTP2InputState {
     var mayBeReadForAgain: Bool { wasReadFor && reads < Self.mostReads }
 
     /// libcurl is made to read for the upload now.
-    mutating func isReadFor() {
+    mutating func noteRead() {
         wasReadFor = true
         reads += 1
     }

@@ -8,7 +8,7 @@ struct HTTP2InputStateTests {
     private static func reads(_ input: inout HTTP2InputState, writes: Int) -> Int {
         (0..<writes).reduce(into: 0) { reads, _ in
             if !input.wasReadFor {
-                input.isReadFor()
+                input.noteRead()
                 reads += 1
             }
             if input.mayBeReadForAgain { input.wrote() }

@@ -116,9 +116,7 @@ final class AgentSession: @unchecked Sendable {
 
     /// Removes the program's partial file, of which there is a copy, unless a download is still writing to it.
     func removeSource(_ source: PartialFile) {
-        WorkThreads.files.run {
-            source.remove(in: URL(fileURLWithPath: source.directory, isDirectory: true))
-        }
+        WorkThreads.files.run { source.remove(in: source.folder) }
     }
 
     // MARK: - Before and after

@@ -27,23 +27,24 @@ struct TaskRecord: Codable, Sendable {
 
     /// Plans to move the partial file from the program's directory to `files`. One elsewhere stays there: it may be another task's.
     mutating func takeOver(from directory: URL?, to files: URL) {
-        guard let data = resumeData else { return }
+        let decoded = decodedResumeData
         resumeData = nil
-        guard let directory, let decoded = try? ResumeData(decoding: data), decoded.partialFile.isIn(directory)
-        else { return }
+        guard let directory, let decoded, decoded.partialFile.isIn(directory) else { return }
         source = decoded.partialFile
         setPartialFile(decoded.partialFile.place(named: TemporaryName.kept.make(), in: files), in: decoded)
     }
 
     /// The name that the file gets in `files`, if it can be moved there.
-    var nameOfSource: String? { resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile.name }
+    var nameOfSource: String? { decodedResumeData?.partialFile.name }
 
     /// The file is there; nil if it can't be, so that the download starts over.
     mutating func tookOver(_ partial: PartialFile?) {
-        let decoded = resumeData.flatMap { try? ResumeData(decoding: $0) }
+        let decoded = decodedResumeData
         (source, resumeData) = (nil, nil)
         if let partial, let decoded { setPartialFile(partial, in: decoded) }
     }
+
+    private var decodedResumeData: ResumeData? { resumeData.flatMap { try? ResumeData(decoding: $0) } }
 
     private mutating func setPartialFile(_ partial: PartialFile, in resumeData: ResumeData) {
         var changed = resumeData

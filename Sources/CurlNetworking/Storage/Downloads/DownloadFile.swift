@@ -28,8 +28,7 @@ final class DownloadFile {
     /// False if another process, removing abandoned files, removed this one before it could be locked. Can't happen on file systems without
     /// locks.
     private func isLocked() -> Bool {
-        let hasLost = flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
-        if !hasLost, isInPlace { return true }
+        if !isLockedElsewhere(descriptor), isInPlace { return true }
         _ = close()
         return false
     }
@@ -168,8 +167,7 @@ final class DownloadedFile: Sendable {
         }
         let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
         // Locked before it has the name: otherwise another process would remove it. On file systems without locks none does.
-        let isSafe = flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
-        if isSafe, link(source.path, linked.path) == 0 {
+        if !isLockedElsewhere(opened), link(source.path, linked.path) == 0 {
             url = linked
             descriptor = opened
             return
@@ -235,6 +233,12 @@ private func isSame(_ a: stat, _ b: stat) -> Bool {
     a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }
 
+/// Locks the open file; true if somebody else has done so, who is writing a download to it or about to remove it. On file systems without locks
+/// nobody ever has.
+func isLockedElsewhere(_ descriptor: Int32) -> Bool {
+    flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+}
+
 /// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.
 private func renameToKeep(_ url: URL, as name: TemporaryName = .kept) -> URL? {
     let kept = url.deletingLastPathComponent().appendingPathComponent(name.make(), isDirectory: false)
@@ -254,6 +258,9 @@ struct PartialFile: Codable, Equatable, Sendable {
     var changedNanoseconds: Int64
     /// Whether bytes may have been appended since. nil means no.
     var isGrowing: Bool?
+
+    /// Where it is, if the description is to be believed.
+    var folder: URL { URL(fileURLWithPath: directory, isDirectory: true) }
 
     /// nil if the system won't describe it.
     init?(describing descriptor: Int32, at url: URL, isGrowing: Bool = false) {
@@ -292,16 +299,14 @@ struct PartialFile: Codable, Equatable, Sendable {
 
     /// Whether the file is in its directory, private and unchanged. Opens nothing, so a process without descriptors is told as well.
     var isThere: Bool {
-        let directory = URL(fileURLWithPath: directory, isDirectory: true)
         var status = stat()
         return TemporaryName.kept.matches(name)
-            && lstat(directory.appendingPathComponent(name, isDirectory: false).path, &status) == 0 && describes(status)
+            && lstat(folder.appendingPathComponent(name, isDirectory: false).path, &status) == 0 && describes(status)
     }
 
     /// Whether this describes a file in `directory`.
     func isIn(_ directory: URL) -> Bool {
-        let own = URL(fileURLWithPath: self.directory, isDirectory: true)
-        return own.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
+        folder.resolvingSymlinksInPath().path == directory.resolvingSymlinksInPath().path
     }
 
     private func describes(_ status: stat) -> Bool {
@@ -326,12 +331,11 @@ struct PartialFile: Codable, Equatable, Sendable {
     /// file is copied, under another name, and so is one to which a download is being written: the original is left to its owner. Blocks.
     func moved(to directory: URL, as name: String) -> PartialFile? {
         guard TemporaryName.kept.matches(name) else { return nil }
-        let old = URL(fileURLWithPath: self.directory, isDirectory: true)
-        guard let source = open(in: old) else { return movedEarlier(to: directory, as: name) }
+        guard let source = open(in: folder) else { return movedEarlier(to: directory, as: name) }
         defer { close(source) }
         let url = directory.appendingPathComponent(name, isDirectory: false)
-        let isInUse = flock(source, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
-        if !isInUse, rename(old.appendingPathComponent(self.name, isDirectory: false).path, url.path) == 0 {
+        let isInUse = isLockedElsewhere(source)
+        if !isInUse, rename(folder.appendingPathComponent(self.name, isDirectory: false).path, url.path) == 0 {
             return PartialFile(describing: source, at: url)
         }
         guard isInUse || errno == EXDEV, let copy = try? DownloadFile(copying: self, from: source, in: directory) else {
