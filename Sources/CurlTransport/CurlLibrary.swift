@@ -17,8 +17,7 @@ package enum CurlLibrary {
         // If the program had OpenSSL register an exit handler before us, this one still runs first, having been registered last: the loops
         // stop before OpenSSL frees what they use.
         atexit {
-            EventLoopGroup.shared.stopForProcessExit()
-            EventLoopGroup.ftp.stopForProcessExit()
+            for group in EventLoopGroup.all { group.stopForProcessExit() }
         }
         return succeeded
     }()

@@ -86,6 +86,12 @@ public struct CurlOptions: Sendable {
     /// sessions get as many different loops as they ask for.
     public var eventLoops = 1
 
+    /// Whether Swift tasks may run on the session's event loop: ``URLSession/taskExecutor`` is nil otherwise. The default is false.
+    ///
+    /// A loop waits while a task runs on it. So the session gets its loops from another set, which it shares only with sessions that have
+    /// this option as well: a task that computes or blocks for long delays none but their transfers. See <doc:TuningConnections>.
+    public var runsTasksOnEventLoop = false
+
     /// Which HTTP versions connections may use.
     public var httpVersion = HTTPVersion.automatic
 

@@ -12,7 +12,8 @@ final class ConnectionPools: Sendable {
     private let binding: OriginBinding
 
     init(_ settings: SessionSettings, deliveryQueue: DeliveryQueue) {
-        let loops = EventLoopGroup.shared.next(settings.eventLoops)
+        let group = settings.runsTasksOnEventLoop ? EventLoopGroup.tasks : .shared
+        let loops = group.next(settings.eventLoops)
         let binding = OriginBinding(loops: loops.count)
         let pools = loops.indices.map { index in
             ConnectionPool(

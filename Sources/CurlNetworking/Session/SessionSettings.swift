@@ -18,6 +18,7 @@ final class SessionSettings: Sendable {
     let traceQueue: TraceQueue?
     /// At most the number of connections allowed.
     let eventLoops: Int
+    let runsTasksOnEventLoop: Bool
     private let connectionLimits: ConnectionLimits
     private let limitsKeptConnections: Bool
     let connectionOptions: CurlOptions.ConnectionOptions
@@ -75,6 +76,7 @@ final class SessionSettings: Sendable {
         httpVersion = curl.httpVersion
         let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
         eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
+        runsTasksOnEventLoop = curl.runsTasksOnEventLoop
         limitsKeptConnections = curl.maximumKeptConnections != nil
         let idleLifetime = curl.connections.idleLifetime ?? ConnectionLimits.defaultIdleLifetime
         connectionLimits = ConnectionLimits(

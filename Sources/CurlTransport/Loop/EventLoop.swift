@@ -12,7 +12,9 @@ package protocol LoopWork: AnyObject, Sendable {
 ///
 /// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer is a timerfd in the
 /// same epoll set, so Dispatch watches a single descriptor. A loop that has been busy waits for its sockets and for more work itself, for up to
-/// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches. Loops live as long as the
+/// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches.
+///
+/// A loop is also an executor: the steps of Swift tasks that prefer it run on its queue, between its rounds. Loops live as long as the
 /// process: see `EventLoopGroup`.
 ///
 /// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; everything else is touched only on `queue`.
@@ -26,12 +28,16 @@ package final class EventLoop: @unchecked Sendable {
 
     private struct Inbox {
         var work: [any LoopWork] = []
+        /// The steps of Swift tasks that prefer this loop as their executor.
+        var jobs: [UnownedJob] = []
         /// A turn is running or scheduled, and will check the inbox before it ends.
         var turnIsComing = false
         /// The turn waits for sockets, and for `wakeUp`.
         var isWaiting = false
         /// The process is exiting: no further round begins.
         var isStopping = false
+
+        var isEmpty: Bool { work.isEmpty && jobs.isEmpty }
     }
 
     private let wakeUp = WakeUpDescriptor()
@@ -107,9 +113,20 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs `work` on the loop soon, after all that was submitted before it. Any thread; never blocks.
     package func submit(_ work: any LoopWork) {
+        submit(adding: { $0.work.append(work) })
+    }
+
+    /// Runs `body` on the loop soon. Any thread; never blocks.
+    package func submit(_ body: @escaping @Sendable () -> Void) {
+        submit(ClosureWork(body: body))
+    }
+
+    /// Has `add` put something into the inbox, and sees to it that a turn finds it.
+    @inline(__always)
+    private func submit(adding add: (inout Inbox) -> Void) {
         enum Call { case turn, wakeUp, nothing }
         let call: Call = inbox.withLock { inbox in
-            inbox.work.append(work)
+            add(&inbox)
             if inbox.isWaiting {
                 inbox.isWaiting = false
                 return .wakeUp
@@ -122,11 +139,6 @@ package final class EventLoop: @unchecked Sendable {
         case .wakeUp: wakeUp.signal()
         case .nothing: break
         }
-    }
-
-    /// Runs `body` on the loop soon. Any thread; never blocks.
-    package func submit(_ body: @escaping @Sendable () -> Void) {
-        submit(ClosureWork(body: body))
     }
 
     /// Traps unless called on this loop.
@@ -226,50 +238,80 @@ package final class EventLoop: @unchecked Sendable {
 
     // MARK: - The turn
 
-    private func turn() {
-        let isStopped = gate.withLock { isStopped in
-            if !isStopped { serve() }
-            return isStopped
-        }
-        if isStopped { try? source.get().suspend() }
+    private enum Pause {
+        /// Nothing is due. The next submission or event starts another turn.
+        case untilNeeded
+        /// Much has been done, and more is due.
+        case forOthers
+        case forJobs
+        case forExit
     }
 
-    /// Serves work, deadlines and sockets until nothing more is due.
-    private func serve() {
-        for _ in 0..<Self.roundsPerTurn {
+    private func turn() {
+        var rounds = 0..<Self.roundsPerTurn
+        while true {
+            switch gate.withLock({ isStopped in isStopped ? .forExit : serve(&rounds) }) {
+            case .untilNeeded:
+                return
+            case .forOthers:
+                // Continue after whatever else waits on the queue. `turnIsComing` stays set.
+                return queue.async { self.turn() }
+            case .forJobs:
+                runJobs()
+            case .forExit:
+                try? source.get().suspend()
+                return
+            }
+        }
+    }
+
+    /// Serves work, deadlines and sockets until nothing more is due, or until there are jobs to run.
+    private func serve(_ rounds: inout Range<Int>) -> Pause {
+        while rounds.popFirst() != nil {
             now = .now
-            guard let work = takeSubmittedWork() else { return }
+            guard let (work, hasJobs) = takeSubmittedWork() else { return .untilNeeded }
             for item in work { item.run(on: self) }
             fireDeadlines()
             settleMultis()
             deliver()
-            if !pendingMultis.isEmpty {
-                // libcurl may have something due in every round: the sockets get their turn all the same.
+            if hasJobs || !pendingMultis.isEmpty {
+                // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same.
                 if pacing.rounds.isPollDue(at: now) { serveSockets(sockets.poll()) }
+                if hasJobs { return .forJobs }
                 continue
             }
             pacing.rounds.polls()
-            let count = pollSockets()
+            guard let count = pollSockets() else { continue }
             serveSockets(count)
-            if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return }
+            if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return .untilNeeded }
         }
-        // Still busy: continue after whatever else waits on the queue. `turnIsComing` stays set.
-        queue.async { self.turn() }
+        return .forOthers
+    }
+
+    /// Not during `serve`: a job is the program's own code, which takes as long as it takes, and may end the process.
+    private func runJobs() {
+        let jobs = inbox.withLock { inbox in
+            defer { inbox.jobs = [] }
+            return inbox.jobs
+        }
+        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
     /// Whether a deadline is due in the next round, whenever that starts.
     private var isDeadlineDue: Bool { deadlines.earliest.map { $0 <= nextRound } ?? false }
 
     /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently for
-    /// nothing: while no transfer runs, for the next request, which often follows the last one's response.
-    private func pollSockets() -> Int {
+    /// nothing: while no transfer runs, for the next request, which often follows the last one's response. nil if jobs have come in
+    /// the meantime: they run first.
+    private func pollSockets() -> Int? {
         let isIdle = transferCount == 0
         guard !isDeadlineDue, pacing.mayWait(isIdle: isIdle) else { return sockets.poll() }
         timer.arm(for: deadlines.earliest, now: now)
-        let mayWait = inbox.withLock { inbox in
-            inbox.isWaiting = inbox.work.isEmpty
-            return inbox.isWaiting
+        let (mayWait, hasJobs) = inbox.withLock { inbox in
+            inbox.isWaiting = inbox.isEmpty
+            return (inbox.isWaiting, !inbox.jobs.isEmpty)
         }
+        if hasJobs { return nil }
         guard mayWait else { return sockets.poll() }
         let count = sockets.poll(waitingFor: 1)
         inbox.withLock { $0.isWaiting = false }
@@ -282,18 +324,18 @@ package final class EventLoop: @unchecked Sendable {
         guard !isDeadlineDue else { return false }
         timer.arm(for: deadlines.earliest, now: now)
         return inbox.withLock { inbox in
-            guard inbox.work.isEmpty else { return false }
+            guard inbox.isEmpty else { return false }
             inbox.turnIsComing = false
             return true
         }
     }
 
     /// nil when the process is exiting.
-    private func takeSubmittedWork() -> [any LoopWork]? {
+    private func takeSubmittedWork() -> (work: [any LoopWork], hasJobs: Bool)? {
         inbox.withLock { inbox in
             guard !inbox.isStopping else { return nil }
             defer { inbox.work = [] }
-            return inbox.work
+            return (inbox.work, !inbox.jobs.isEmpty)
         }
     }
 
@@ -365,6 +407,14 @@ package final class EventLoop: @unchecked Sendable {
         while gate.withLockIfAvailable({ $0 = true }) == nil, MonotonicTime.now < giveUp {
             usleep(1000)
         }
+    }
+}
+
+extension EventLoop: TaskExecutor {
+    /// Called by Swift's runtime when a task that prefers this loop is to continue. Any thread; never blocks.
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        submit(adding: { $0.jobs.append(job) })
     }
 }
 

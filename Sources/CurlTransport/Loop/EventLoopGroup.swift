@@ -4,15 +4,17 @@ import CurlNetworkingLocks
 /// The process's event loops. Sessions share them, assigned in turn: one each out of a small set, or as many as they ask for, for which the
 /// set grows. An idle loop costs a few descriptors and neither a thread nor CPU. Any thread.
 package final class EventLoopGroup: Sendable {
-    package static let shared = EventLoopGroup(
-        label: "CurlNetworking.loop",
-        count: max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
-    )
+    package static let shared = EventLoopGroup(label: "CurlNetworking.loop", count: usualCount)
+
+    /// For the sessions on whose loops Swift tasks run: one that blocks delays only such sessions.
+    package static let tasks = EventLoopGroup(label: "CurlNetworking.tasks", count: usualCount)
 
     /// Loops only for FTP: libcurl blocks while waiting for some FTP replies, for a minute at worst.
     package static let ftp = EventLoopGroup(label: "CurlNetworking.ftp", count: 2)
 
-    static let all = [shared, ftp]
+    static let all = [shared, tasks, ftp]
+
+    private static let usualCount = max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
 
     private let label: String
     private let count: Int

@@ -145,7 +145,8 @@ struct DescriptionTests {
         func names(_ value: Any) -> Set<String> { Set(Mirror(reflecting: value).children.compactMap(\.label)) }
         // Where files are, what the program's own process does, its code, and what only other tasks or the agent itself need.
         let others: Set = [
-            "temporaryDirectory", "ignoresBrokenPipeSignal", "eventLoops", "configureTransfer", "trace", "webSockets",
+            "temporaryDirectory", "ignoresBrokenPipeSignal", "eventLoops", "runsTasksOnEventLoop", "configureTransfer",
+            "trace", "webSockets",
             "background",
         ]
         let sent = names(AgentOptions(CurlOptions()))

@@ -183,6 +183,39 @@ struct EventLoopTests {
         #expect(log.entries == ["work 1", "work 2", "delivery 1", "delivery 2", "next round"])
     }
 
+    @Test("A task that prefers the loop runs on it, step by step, between the loop's rounds")
+    func task() async throws {
+        let loop = loopOfItsOwn()
+        let pair = try SocketPair()
+        await withTaskExecutorPreference(loop) {
+            loop.preconditionOnLoop()
+            loop.submit { [log] in
+                _ = Reader(pair.near, on: loop, log)
+                log.entries.append("work")
+            }
+            log.entries.append("step")
+            await Task.yield()
+            loop.preconditionOnLoop()
+            pair.write("a")
+            // Sockets get their turn although this is always due.
+            while !log.entries.contains("socket") { await Task.yield() }
+        }
+        #expect(log.entries == ["step", "work", "socket"])
+    }
+
+    @Test("A task on the loop may end the process: the loop stops at once")
+    func taskThatExits() async throws {
+        let loop = loopOfItsOwn()
+        // Would take an hour if the task ran within the turn that is waited for.
+        onOtherThread {
+            Task(executorPreference: loop) { [log] in
+                loop.stopForProcessExit(by: .now + .seconds(3600))
+                log.done.open()
+            }
+        }
+        try await log.done.wait()
+    }
+
     @Test("A group hands out its loops in turn, and makes no more of them than it may")
     func group() {
         let group = EventLoopGroup(count: 3)
@@ -207,6 +240,12 @@ struct EventLoopTests {
         let pairs = (0..<3).map { _ in group.next(2) }
         #expect(pairs.allSatisfy { $0.count == 2 && $0[0] !== $0[1] })
         keep(four)
+    }
+
+    private func loopOfItsOwn() -> EventLoop {
+        let loop = EventLoopGroup(count: 1).next()
+        keep([loop])
+        return loop
     }
 
     /// Loops are never freed.

@@ -37,6 +37,8 @@ struct Arguments {
     var suspend = false
     /// Cache, cookies and credentials as by default, instead of none.
     var usesDefaultConfiguration = false
+    /// Run the Swift tasks on the session's event loop.
+    var usesEventLoop = false
     var share = Share.both
 
     init(_ words: some Sequence<String>) throws {
@@ -63,6 +65,7 @@ struct Arguments {
         size = values["--size"].flatMap { Int($0) } ?? 0
         suspend = values["--suspend"] == "yes"
         usesDefaultConfiguration = values["--session"] == "default"
+        usesEventLoop = values["--session"] == "executor"
         share = values["--share"].flatMap(Share.init) ?? .both
     }
 }

@@ -26,6 +26,7 @@ struct AsyncLoad: Load {
         session = makeSession(
             connectionsPerHost: arguments.inFlight + arguments.besides,
             usesDefaultConfiguration: arguments.usesDefaultConfiguration,
+            usesEventLoop: arguments.usesEventLoop,
             delegate: crowd,
             delegateQueue: crowd?.queue
         )
@@ -36,6 +37,10 @@ struct AsyncLoad: Load {
     }
 
     func run(_ count: Int) async -> Tally {
+        await withTaskExecutorPreference(eventLoop(of: session)) { await repeated(count) }
+    }
+
+    private func repeated(_ count: Int) async -> Tally {
         await inLanes(count, lanes: arguments.inFlight) { [session, arguments] tally in
             do {
                 let start = arguments.takesTimes ? Meter.nanoseconds(CLOCK_MONOTONIC) : 0

@@ -5,6 +5,7 @@ import Foundation
 func makeSession(
     connectionsPerHost: Int,
     usesDefaultConfiguration: Bool = false,
+    usesEventLoop: Bool = false,
     compressesMessages: Bool = true,
     delegate: (any URLSessionDelegate)? = nil,
     delegateQueue: OperationQueue? = nil
@@ -17,6 +18,7 @@ func makeSession(
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
     }
     configuration.httpMaximumConnectionsPerHost = connectionsPerHost
+    if usesEventLoop { runTasksOnEventLoop(configuration) }
     if !compressesMessages { turnOffMessageCompression(configuration) }
     return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
 }

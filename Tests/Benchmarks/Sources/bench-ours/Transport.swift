@@ -6,6 +6,15 @@ func becomeAgentIfAsked() {
     CurlBackgroundAgent.runIfStartedAsAgent()
 }
 
+func runTasksOnEventLoop(_ configuration: URLSessionConfiguration) {
+    configuration.curl.runsTasksOnEventLoop = true
+}
+
+/// nil unless the session's tasks are to run there.
+func eventLoop(of session: URLSession) -> (any TaskExecutor)? {
+    session.taskExecutor
+}
+
 func turnOffMessageCompression(_ configuration: URLSessionConfiguration) {
     configuration.curl.webSockets.compression = nil
 }

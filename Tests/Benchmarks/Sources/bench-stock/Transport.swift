@@ -13,3 +13,10 @@ func becomeAgentIfAsked() {}
 
 /// The stock module compresses none.
 func turnOffMessageCompression(_ configuration: URLSessionConfiguration) {}
+
+/// The stock module has no event loop.
+func runTasksOnEventLoop(_ configuration: URLSessionConfiguration) {}
+
+func eventLoop(of session: URLSession) -> (any TaskExecutor)? {
+    nil
+}

@@ -35,6 +35,8 @@ enum Catalogue {
             ),
             small64(name: "redirected", path: Site.redirectedPath, title: "after a redirect"),
             small(inFlight: 512, requests: .init(10_240, ours: 5_120, stock: 1_024)),
+            onEventLoop(inFlight: 1, requests: .init(4_000), limit: 2.6),
+            onEventLoop(inFlight: 64, requests: .init(6_400), limit: 1.9),
             Workload(
                 name: "get-1m-16",
                 scenario: .get,
@@ -380,6 +382,27 @@ enum Catalogue {
             expect: Site.small.bytes,
             remark: remark,
             rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, \(title)", limit: limit.map(Limit.timesRaw))]
+        )
+    }
+
+    /// One of the small cases, in Swift tasks that run on the session's event loop.
+    private static func onEventLoop(inFlight: Int, requests: Workload.Requests, limit: Double) -> Workload {
+        Workload(
+            name: "get-1k-\(inFlight)-executor",
+            scenario: .get,
+            address: .plain(Site.unlikePath),
+            requests: requests,
+            inFlight: inFlight,
+            session: .executor,
+            expect: Site.small.bytes,
+            contenders: [.raw, .ours],
+            rows: [
+                .init(
+                    .async,
+                    "1 KiB, \(inFlight) in flight, `data(from:)`, tasks on the event loop",
+                    limit: .timesRaw(limit)
+                )
+            ]
         )
     }
 

@@ -83,6 +83,8 @@ struct Workload {
         case bare
         /// Everything that `URLSessionConfiguration.default` has.
         case `default`
+        /// As bare, and the Swift tasks run on the session's event loop.
+        case executor
     }
 
     /// How many requests each contender makes in one slice: some tenths of a second where that is possible.
