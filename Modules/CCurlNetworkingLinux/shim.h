@@ -2,6 +2,8 @@
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 
+#include <malloc.h>
+
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>

@@ -3,7 +3,7 @@ import Glibc
 
 /// The libcurl linked into this process: its initialisation, version and features.
 package enum CurlLibrary {
-    /// Calls `curl_global_init` at most once per process; `curl_global_cleanup` is never called.
+    /// Initialises libcurl at most once per process; `curl_global_cleanup` is never called.
     ///
     /// Any thread. The stock FoundationNetworking may initialise the same library; libcurl counts the calls.
     package static func initialize() {
@@ -13,7 +13,7 @@ package enum CurlLibrary {
     /// False if libcurl could not be initialised (out of memory).
     private static let initialized: Bool = {
         keepOpenSSLAtExit()
-        let succeeded = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
+        let succeeded = CurlMemory.initializeCurl() == CURLE_OK
         // If the program had OpenSSL register an exit handler before us, this one still runs first, having been registered last: the loops
         // stop before OpenSSL frees what they use.
         atexit {

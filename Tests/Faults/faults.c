@@ -346,6 +346,14 @@ char *strdup(const char *text) {
 
 // MARK: - libcurl
 
+int curl_global_init(long flags);
+
+// libcurl is to call the functions above itself, so that they know who calls.
+int curl_global_init_mem(long flags, void *allocate, void *release, void *resize, void *copy, void *clear) {
+    REAL(curl_global_init);
+    return real(flags);
+}
+
 // As curl/multi.h has it.
 enum { CURLM_OUT_OF_MEMORY = 3 };
 

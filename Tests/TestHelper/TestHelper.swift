@@ -27,6 +27,7 @@ struct TestHelper {
         case "cycles": await CyclesCommand.run(arguments)
         case "exhaust": await ExhaustCommand.run(arguments)
         case "exit": await ExitCommand.run(arguments)
+        case "kept-memory": await KeptMemoryCommand.run(arguments)
         case "libcurl": try LibcurlCommand.run()
         default: Parent.say("unknown command \(command)")
         }

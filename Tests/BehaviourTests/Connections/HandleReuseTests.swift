@@ -1,5 +1,6 @@
 import CurlNetworking
 import Foundation
+import Glibc
 import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
@@ -40,6 +41,19 @@ struct HandleReuseTests {
         }
         #expect(rig.server.requestCount == requests.count)
         #expect(rig.server.connectionCount == 1)
+    }
+
+    @Test("A handle's memory is kept for the next one, unless the address sanitizer watches it")
+    func keptMemory() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        // In a process of its own: in this one, the stock module may have initialised libcurl.
+        let helper = try ChildProcess([TestHelper.path(), "kept-memory", server.url("/").absoluteString])
+        let lines = await helper.remainingLines()
+        let kept = try #require(lines.first)
+        let isWatched = dlsym(nil, "__asan_init") != nil
+        #expect(isWatched == (kept == "none"))
+        #expect(kept == "none" || (Int(kept) ?? 0) > 5000)
     }
 
     /// libcurl 7.88.1 appends such a field to one of the handle's last response, which is freed memory:
