@@ -184,10 +184,13 @@ struct TaskExecutorTests {
         var session: URLSession? = Self.session()
         let executor = session?.taskExecutor
         let isOnLoop = Watched<[Bool]>([])
-        let task = try Task(executorPreference: executor) { [session = try #require(session)] in
-            defer { isOnLoop.update { $0.append(Self.isOnLoop) } }
-            return try await session.data(from: server.url("/")).0
+        func start(_ session: URLSession) -> Task<Data, any Error> {
+            Task(executorPreference: executor) {
+                defer { isOnLoop.update { $0.append(Self.isOnLoop) } }
+                return try await session.data(from: server.url("/")).0
+            }
         }
+        let task = try start(#require(session))
         try await server.waitForRequests(1)
         session?.invalidateAndCancel()
         session = nil
