@@ -111,11 +111,13 @@ package struct ProcessUsage: Sendable {
     /// sanitizer has several bytes of its own for each.
     package static func growth(of bytes: Int) -> Int {
         if isThreadSanitized { return 16 * bytes }
-        return dlsym(nil, "__asan_init") == nil ? bytes : 4 * bytes
+        return isAddressSanitized ? 4 * bytes : bytes
     }
 
     /// Whether the process runs under a sanitizer, and several times as slowly.
-    package static var isSanitized: Bool { isThreadSanitized || dlsym(nil, "__asan_init") != nil }
+    package static var isSanitized: Bool { isThreadSanitized || isAddressSanitized }
+
+    package static var isAddressSanitized: Bool { dlsym(nil, "__asan_init") != nil }
 
     private static var isThreadSanitized: Bool { dlsym(nil, "__tsan_init") != nil }
 

@@ -5,8 +5,10 @@ extension URLSession {
     /// ``CurlOptions/runsTasksOnEventLoop`` is set. An addition of this module.
     ///
     /// ```swift
-    /// await withTaskExecutorPreference(session.taskExecutor) {
-    ///     for url in urls { results.append(try await session.data(from: url)) }
+    /// let bodies = try await withTaskExecutorPreference(session.taskExecutor) {
+    ///     var bodies: [Data] = []
+    ///     for url in urls { bodies.append(try await session.data(from: url).0) }
+    ///     return bodies
     /// }
     /// ```
     ///

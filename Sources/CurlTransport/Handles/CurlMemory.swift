@@ -6,7 +6,7 @@ import Glibc
 /// The memory that libcurl works with: the C library's, of which some is kept for what comes next.
 ///
 /// Each transfer has an easy handle of its own, and with it blocks of 1 to 17 KiB. The C library takes a lock for each, searches and
-/// merges free memory while it holds that, and lets other threads wait that free what this one has allocated.
+/// merges free memory while it holds that; threads that free what this one has allocated wait meanwhile.
 ///
 /// All blocks are still the C library's: in a program that uses libcurl elsewhere as well, `free` is right for them.
 package enum CurlMemory {
@@ -37,9 +37,13 @@ package enum CurlMemory {
 /// Blocks of the C library's memory that were freed, until blocks of such a size are wanted again. Any thread; never blocks: while another
 /// thread is here, nothing is kept or found.
 package final class KeptBlocks: Sendable {
-    /// `@unchecked Sendable`: a block that is kept is nobody else's.
-    private struct Shelf: @unchecked Sendable {
-        var blocks: [UnsafeMutableRawPointer] = []
+    /// `@unchecked Sendable`: a block that is kept, or on its way here, is nobody else's.
+    private struct Block: @unchecked Sendable {
+        let start: UnsafeMutableRawPointer
+    }
+
+    private struct Shelf {
+        var blocks: [Block] = []
         /// Whether such a block has ever been asked for.
         var isWanted = false
     }
@@ -49,11 +53,6 @@ package final class KeptBlocks: Sendable {
         var shelves = [Shelf](repeating: Shelf(), count: KeptBlocks.steps.upperBound + 1)
         /// In bytes.
         var total = 0
-    }
-
-    /// A block or nil, on its way out of the lock.
-    private struct Found: @unchecked Sendable {
-        let block: UnsafeMutableRawPointer?
     }
 
     /// The sizes of blocks, in steps. The C library itself keeps smaller ones, for each thread; larger ones are rare.
@@ -72,7 +71,7 @@ package final class KeptBlocks: Sendable {
     }
 
     deinit {
-        for shelf in state.withLock({ $0.shelves }) { shelf.blocks.forEach { free($0) } }
+        for shelf in state.withLock({ $0.shelves }) { shelf.blocks.forEach { free($0.start) } }
     }
 
     /// How much is kept, in bytes.
@@ -84,23 +83,23 @@ package final class KeptBlocks: Sendable {
         guard size <= Self.steps.upperBound * Self.step else { return nil }
         let steps = (size + Self.step - 1) / Self.step
         guard steps >= Self.steps.lowerBound else { return nil }
-        let found = state.withLockIfAvailable { state in
+        let kept = state.withLockIfAvailable { state -> Block? in
             state.shelves[steps].isWanted = true
-            guard let block = state.shelves[steps].blocks.popLast() else { return Found(block: nil) }
+            guard let block = state.shelves[steps].blocks.popLast() else { return nil }
             state.total -= steps * Self.step
-            return Found(block: block)
+            return block
         }
-        return found?.block ?? malloc(steps * Self.step)
+        return kept??.start ?? malloc(steps * Self.step)
     }
 
     /// Takes over a block of any size that nobody uses any more. False if it has to be freed.
     func keep(_ block: UnsafeMutableRawPointer) -> Bool {
         let steps = malloc_usable_size(block) / Self.step
         guard Self.steps.contains(steps) else { return false }
-        let freed = Found(block: block)
+        let block = Block(start: block)
         return state.withLockIfAvailable { [limit] state in
             let size = steps * Self.step
-            guard let block = freed.block, state.total + size <= limit, state.shelves[steps].isWanted,
+            guard state.total + size <= limit, state.shelves[steps].isWanted,
                 state.shelves[steps].blocks.count < Self.mostOfASize
             else { return false }
             state.total += size

@@ -243,7 +243,7 @@ package final class EventLoop: @unchecked Sendable {
         case untilNeeded
         /// Much has been done, and more is due.
         case forOthers
-        case forJobs
+        case forJobs([UnownedJob])
         case forExit
     }
 
@@ -256,8 +256,9 @@ package final class EventLoop: @unchecked Sendable {
             case .forOthers:
                 // Continue after whatever else waits on the queue. `turnIsComing` stays set.
                 return queue.async { self.turn() }
-            case .forJobs:
-                runJobs()
+            case .forJobs(let jobs):
+                // Not during `serve`: a job is the program's own code, which takes as long as it takes, and may end the process.
+                for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
             case .forExit:
                 try? source.get().suspend()
                 return
@@ -269,15 +270,15 @@ package final class EventLoop: @unchecked Sendable {
     private func serve(_ rounds: inout Range<Int>) -> Pause {
         while rounds.popFirst() != nil {
             now = .now
-            guard let (work, hasJobs) = takeSubmittedWork() else { return .untilNeeded }
+            guard let (work, jobs) = takeSubmissions() else { return .untilNeeded }
             for item in work { item.run(on: self) }
             fireDeadlines()
             settleMultis()
             deliver()
-            if hasJobs || !pendingMultis.isEmpty {
+            if !jobs.isEmpty || !pendingMultis.isEmpty {
                 // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same.
                 if pacing.rounds.isPollDue(at: now) { serveSockets(sockets.poll()) }
-                if hasJobs { return .forJobs }
+                if !jobs.isEmpty { return .forJobs(jobs) }
                 continue
             }
             pacing.rounds.polls()
@@ -286,15 +287,6 @@ package final class EventLoop: @unchecked Sendable {
             if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return .untilNeeded }
         }
         return .forOthers
-    }
-
-    /// Not during `serve`: a job is the program's own code, which takes as long as it takes, and may end the process.
-    private func runJobs() {
-        let jobs = inbox.withLock { inbox in
-            defer { inbox.jobs = [] }
-            return inbox.jobs
-        }
-        for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
     /// Whether a deadline is due in the next round, whenever that starts.
@@ -331,11 +323,11 @@ package final class EventLoop: @unchecked Sendable {
     }
 
     /// nil when the process is exiting.
-    private func takeSubmittedWork() -> (work: [any LoopWork], hasJobs: Bool)? {
+    private func takeSubmissions() -> (work: [any LoopWork], jobs: [UnownedJob])? {
         inbox.withLock { inbox in
             guard !inbox.isStopping else { return nil }
-            defer { inbox.work = [] }
-            return (inbox.work, !inbox.jobs.isEmpty)
+            defer { (inbox.work, inbox.jobs) = ([], []) }
+            return (inbox.work, inbox.jobs)
         }
     }
 

@@ -1,6 +1,5 @@
 import CurlNetworking
 import Foundation
-import Glibc
 import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
@@ -51,8 +50,7 @@ struct HandleReuseTests {
         let helper = try ChildProcess([TestHelper.path(), "kept-memory", server.url("/").absoluteString])
         let lines = await helper.remainingLines()
         let kept = try #require(lines.first)
-        let isWatched = dlsym(nil, "__asan_init") != nil
-        #expect(isWatched == (kept == "none"))
+        #expect(ProcessUsage.isAddressSanitized == (kept == "none"))
         #expect(kept == "none" || (Int(kept) ?? 0) > 5000)
     }
 

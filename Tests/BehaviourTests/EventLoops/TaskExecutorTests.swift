@@ -151,7 +151,7 @@ struct TaskExecutorTests {
         semaphore.wait()
     }
 
-    @Test("Cancelled from there, and from elsewhere, a request ends at once, and the others go on")
+    @Test("Requests that are cancelled from there end, and the others go on")
     func cancellation() async throws {
         let never = Gate()
         let server = try LoopbackServer { request in

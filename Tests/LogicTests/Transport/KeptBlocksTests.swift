@@ -1,6 +1,5 @@
 import CCurlNetworkingLinux
 import Glibc
-import TestSupport
 import Testing
 
 @testable import CurlTransport

@@ -11,7 +11,7 @@ enum Catalogue {
             ),
             small(inFlight: 8, requests: .init(6_000, stock: 600)),
             small(inFlight: 64, requests: .init(6_400, stock: 640), async: 1.9, handler: 1.9, delegate: 2.2),
-            small64(
+            variant(
                 name: "default",
                 path: Site.uncachedPath,
                 session: .default,
@@ -19,24 +19,40 @@ enum Catalogue {
                 // 1.3 times what the bare session may cost.
                 limit: 2.5
             ),
-            small64(
+            variant(
                 name: "cookies",
                 path: Site.cookiePath,
                 session: .default,
                 title: "default configuration, each response sets a cookie",
                 remark: "the raw client keeps no cookies"
             ),
-            small64(
+            variant(
                 name: "cached",
                 path: Site.cachedPath,
                 session: .default,
                 title: "default configuration, answered by the cache",
                 remark: "the raw client asks the server each time"
             ),
-            small64(name: "redirected", path: Site.redirectedPath, title: "after a redirect"),
+            variant(name: "redirected", path: Site.redirectedPath, title: "after a redirect"),
             small(inFlight: 512, requests: .init(10_240, ours: 5_120, stock: 1_024)),
-            onEventLoop(inFlight: 1, requests: .init(4_000), limit: 2.6),
-            onEventLoop(inFlight: 64, requests: .init(6_400), limit: 1.9),
+            variant(
+                name: "executor",
+                inFlight: 1,
+                requests: .init(4_000),
+                path: Site.unlikePath,
+                session: .executor,
+                title: "tasks on the event loop",
+                limit: 2.6,
+                contenders: [.raw, .ours]
+            ),
+            variant(
+                name: "executor",
+                path: Site.unlikePath,
+                session: .executor,
+                title: "tasks on the event loop",
+                limit: 1.9,
+                contenders: [.raw, .ours]
+            ),
             Workload(
                 name: "get-1m-16",
                 scenario: .get,
@@ -364,44 +380,29 @@ enum Catalogue {
     }
 
     /// One of the small cases with something else about it, as `data(from:)` alone.
-    private static func small64(
+    private static func variant(
         name: String,
+        inFlight: Int = 64,
+        requests: Workload.Requests = .init(6_400, stock: 640),
         path: String,
         session: Workload.Session = .bare,
         title: String,
         limit: Double? = nil,
+        contenders: [Contender] = Contender.allCases,
         remark: String? = nil
     ) -> Workload {
         Workload(
-            name: "get-1k-64-\(name)",
+            name: "get-1k-\(inFlight)-\(name)",
             scenario: .get,
             address: .plain(path),
-            requests: .init(6_400, stock: 640),
-            inFlight: 64,
-            session: session,
-            expect: Site.small.bytes,
-            remark: remark,
-            rows: [.init(.async, "1 KiB, 64 in flight, `data(from:)`, \(title)", limit: limit.map(Limit.timesRaw))]
-        )
-    }
-
-    /// One of the small cases, in Swift tasks that run on the session's event loop.
-    private static func onEventLoop(inFlight: Int, requests: Workload.Requests, limit: Double) -> Workload {
-        Workload(
-            name: "get-1k-\(inFlight)-executor",
-            scenario: .get,
-            address: .plain(Site.unlikePath),
             requests: requests,
             inFlight: inFlight,
-            session: .executor,
+            session: session,
             expect: Site.small.bytes,
-            contenders: [.raw, .ours],
+            contenders: contenders,
+            remark: remark,
             rows: [
-                .init(
-                    .async,
-                    "1 KiB, \(inFlight) in flight, `data(from:)`, tasks on the event loop",
-                    limit: .timesRaw(limit)
-                )
+                .init(.async, "1 KiB, \(inFlight) in flight, `data(from:)`, \(title)", limit: limit.map(Limit.timesRaw))
             ]
         )
     }
