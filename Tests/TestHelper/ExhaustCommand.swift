@@ -2,14 +2,15 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// `exhaust URL URL`: loads the first, uses up all descriptors and loads the second. Says what came of that, gives the descriptors back, and says what
-/// comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT".
+/// `exhaust [URL] URL`: loads the first, if there are two, uses up all descriptors and loads the last. Says what came of that, gives the descriptors
+/// back, and says what comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT".
 enum ExhaustCommand {
     static func run(_ arguments: [String]) async {
         let urls = arguments.compactMap { URL(string: $0) }
-        guard urls.count == 2 else { return Parent.say("exhaust URL URL") }
-        let session = URLSession(configuration: .ephemeral)
-        _ = try? await session.data(from: urls[0])
+        guard let last = urls.last else { return Parent.say("exhaust [URL] URL") }
+        // Its event loop is made with it.
+        let early = urls.count > 1 ? URLSession(configuration: .ephemeral) : nil
+        for url in urls.dropLast() { _ = try? await early?.data(from: url) }
         var limit = rlimit(rlim_cur: 256, rlim_max: 256)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         var descriptors: [Int32] = []
@@ -18,9 +19,10 @@ enum ExhaustCommand {
             guard descriptor >= 0 else { break }
             descriptors.append(descriptor)
         }
-        await load(urls[1], in: session)
+        let session = early ?? URLSession(configuration: .ephemeral)
+        await load(last, in: session)
         for descriptor in descriptors { close(descriptor) }
-        await load(urls[1], in: session)
+        await load(last, in: session)
     }
 
     private static func load(_ url: URL, in session: URLSession) async {

@@ -31,9 +31,14 @@ final class BeginDateStep: Step, @unchecked Sendable {
         }
         let remaining = host.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
         guard remaining > 0 else { return ask(host) }
+        let loop = host.pool.loop
+        do throws(TransferFailure) {
+            try loop.makeReady()
+        } catch {
+            return .fail(URLError(error, url: host.request?.url))
+        }
         let deadline = Deadline { [unowned self, weak host] in host?.proceed(self) }
         self.deadline = deadline
-        let loop = host.pool.loop
         loop.schedule(deadline, at: loop.now + Self.nextLook(remaining))
         return .wait
     }

@@ -70,13 +70,7 @@ package final class Multi {
     ) throws(TransferFailure) {
         loop.preconditionOnLoop()
         CurlLibrary.initialize()
-        if let failure = loop.failure {
-            throw TransferFailure(
-                code: .failedInit,
-                text: "The event loop could not be created: \(failure).",
-                systemErrno: failure.code
-            )
-        }
+        try loop.makeReady()
         self.loop = loop
         self.limits = limits
         self.quirks = quirks
@@ -378,7 +372,8 @@ package final class Multi {
         guard !unsettled.isEmpty else { return }
         let settling = unsettled.take()
         for easy in settling {
-            stalledInput?.moved(easy)
+            // It may have been cancelled since.
+            if easy.multi === self { stalledInput?.moved(easy) }
             easy.settle()
         }
         unsettled.recycle(settling)

@@ -40,7 +40,8 @@ package final class EventLoop: @unchecked Sendable {
         var isEmpty: Bool { work.isEmpty && jobs.isEmpty }
     }
 
-    private let wakeUp = WakeUpDescriptor()
+    /// Replaced only by `makeReady`, on a loop that has never waited: until then nobody else looks at it.
+    private var wakeUp = WakeUpDescriptor()
     /// Every call into libcurl that may read from sockets is made within it.
     let calls = CallWatch()
 
@@ -50,10 +51,10 @@ package final class EventLoop: @unchecked Sendable {
     package private(set) var now = MonotonicTime.now
     /// The earliest time at which the next round can start.
     private var nextRound: MonotonicTime { MonotonicTime(nanoseconds: now.nanoseconds + 1) }
-    private var sockets: SocketSet
+    private var sockets = SocketSet()
     /// Unchecked for the same reason as in `Deadline`.
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
-    private var timer: TimerDescriptor
+    private var timer = TimerDescriptor()
     private var owners = DescriptorOwners()
     private var pacing = LoopPacing()
     private lazy var endOfRests = Deadline { [unowned self] in sockets.endRests() }
@@ -75,11 +76,23 @@ package final class EventLoop: @unchecked Sendable {
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
     private var deliveries = WorkList<Delivery>()
     /// What serves the sockets, or why nothing does.
-    private let source: Result<any DispatchSourceRead, SystemError>
+    private var source: Result<any DispatchSourceRead, SystemError> = .failure(SystemError(code: EMFILE))
 
-    /// Why the loop can't run transfers: the process was out of descriptors. Submitted work runs all the same.
-    package var failure: SystemError? {
-        if case .failure(let error) = source { error } else { nil }
+    /// Throws if the loop can't run transfers, and so fires no deadlines: the process was out of descriptors when it was made, and still is. Submitted
+    /// work runs all the same.
+    package func makeReady() throws(TransferFailure) {
+        preconditionOnLoop()
+        guard case .failure = source else { return }
+        sockets = SocketSet()
+        timer = TimerDescriptor()
+        wakeUp = WakeUpDescriptor()
+        open()
+        guard case .failure(let failure) = source else { return }
+        throw TransferFailure(
+            code: .failedInit,
+            text: "The event loop could not be created: \(failure).",
+            systemErrno: failure.code
+        )
     }
 
     /// How many rounds of events one turn serves before it yields to Dispatch.
@@ -88,8 +101,10 @@ package final class EventLoop: @unchecked Sendable {
     init(label: String) {
         // Dispatch has a limited number of threads for each class. Those of the default one are where programs block.
         queue = DispatchQueue(label: label, qos: .userInitiated)
-        sockets = SocketSet()
-        timer = TimerDescriptor()
+        open()
+    }
+
+    private func open() {
         _ = sockets.watch(timer.descriptor, for: .read, owner: DescriptorOwners.timer)
         _ = sockets.watch(wakeUp.descriptor, for: [.read, .edge], owner: DescriptorOwners.wakeUp)
         let isWatching = sockets.isWatching(timer.descriptor) && sockets.isWatching(wakeUp.descriptor)
@@ -270,19 +285,21 @@ package final class EventLoop: @unchecked Sendable {
     private func serve(_ rounds: inout Range<Int>) -> Pause {
         while rounds.popFirst() != nil {
             now = .now
-            guard let (work, jobs) = takeSubmissions() else { return .untilNeeded }
+            guard let (work, jobs) = takeSubmissions() else { return .forExit }
             for item in work { item.run(on: self) }
+            // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same. Before the deadlines,
+            // because what has arrived while a task took its time isn't late.
+            if pacing.rounds.isPollDue(at: now) {
+                let count = sockets.poll()
+                serveSockets(count)
+                _ = recheckMultis(isQuiet: count == 0)
+            }
             fireDeadlines()
             settleMultis()
             deliver()
-            if !jobs.isEmpty || !pendingMultis.isEmpty {
-                // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same.
-                if pacing.rounds.isPollDue(at: now) { serveSockets(sockets.poll()) }
-                if !jobs.isEmpty { return .forJobs(jobs) }
-                continue
-            }
+            if !jobs.isEmpty { return .forJobs(jobs) }
+            guard pendingMultis.isEmpty, let count = pollSockets() else { continue }
             pacing.rounds.polls()
-            guard let count = pollSockets() else { continue }
             serveSockets(count)
             if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return .untilNeeded }
         }
@@ -297,8 +314,8 @@ package final class EventLoop: @unchecked Sendable {
     /// the meantime: they run first.
     private func pollSockets() -> Int? {
         let isIdle = transferCount == 0
-        guard !isDeadlineDue, pacing.mayWait(isIdle: isIdle) else { return sockets.poll() }
-        timer.arm(for: deadlines.earliest, now: now)
+        guard case .success = source, !isDeadlineDue, pacing.mayWait(isIdle: isIdle) else { return sockets.poll() }
+        timer.arm(for: deadlines.earliest)
         let (mayWait, hasJobs) = inbox.withLock { inbox in
             inbox.isWaiting = inbox.isEmpty
             return (inbox.isWaiting, !inbox.jobs.isEmpty)
@@ -314,7 +331,7 @@ package final class EventLoop: @unchecked Sendable {
     /// True if nothing was submitted in the meantime: the turn is over, and the next submission starts another.
     private func endTurn() -> Bool {
         guard !isDeadlineDue else { return false }
-        timer.arm(for: deadlines.earliest, now: now)
+        timer.arm(for: deadlines.earliest)
         return inbox.withLock { inbox in
             guard inbox.isEmpty else { return false }
             inbox.turnIsComing = false

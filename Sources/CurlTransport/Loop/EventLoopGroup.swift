@@ -42,8 +42,7 @@ package final class EventLoopGroup: Sendable {
         self.count = count
     }
 
-    /// The next loop in turn; created on first use and never freed. If the process is out of descriptors it can't run transfers, and the
-    /// next call tries again.
+    /// The next loop in turn; created on first use and never freed.
     package func next() -> EventLoop {
         ForkSafety.install()
         return state.withLock { state in
@@ -52,25 +51,20 @@ package final class EventLoopGroup: Sendable {
         }
     }
 
-    /// `wanted` different loops, starting with the next in turn. If the process is out of descriptors there are fewer, but at least one,
-    /// which may be unable to run transfers.
+    /// `wanted` different loops, starting with the next in turn.
     package func next(_ wanted: Int) -> [EventLoop] {
         guard wanted > 1 else { return [next()] }
         ForkSafety.install()
-        let loops = state.withLock { state in
+        return state.withLock { state in
             defer { state.taken += wanted }
             return (0..<wanted).map { loop(at: (state.taken + $0) % max(count, wanted), &state) }
         }
-        let good = loops.filter { $0.failure == nil }
-        return good.isEmpty ? Array(loops.prefix(1)) : good
     }
 
     private func loop(at index: Int, _ state: inout State) -> EventLoop {
         state.leaveParents()
         while index >= state.loops.count {
-            let loop = EventLoop(label: "\(label).\(state.loops.count)")
-            guard loop.failure == nil else { return loop }
-            state.loops.append(loop)
+            state.loops.append(EventLoop(label: "\(label).\(state.loops.count)"))
         }
         return state.loops[index]
     }

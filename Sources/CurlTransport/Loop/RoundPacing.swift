@@ -31,7 +31,7 @@ struct RoundPacing {
     /// How many rounds a recheck is put off for: while there is enough to do, it costs more than it gains.
     static let roundsPerRecheck = 32
 
-    /// For a round that leaves work due at once, and so would skip the sockets. True if they have been skipped for long enough.
+    /// For every round. True if the rounds since the last poll were many, or have taken long.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
         if roundsWithoutPoll == 0 { withoutPollSince = now }
         roundsWithoutPoll += 1
@@ -41,7 +41,7 @@ struct RoundPacing {
         return true
     }
 
-    /// For a round that polls the sockets because nothing else is due.
+    /// For a round that has polled the sockets because nothing else was due.
     mutating func polls() {
         roundsWithoutPoll = 0
     }

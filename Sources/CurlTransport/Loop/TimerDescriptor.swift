@@ -23,14 +23,15 @@ struct TimerDescriptor: ~Copyable {
     }
 
     /// Makes sure that the timer fires at `time` or earlier.
-    mutating func arm(for time: MonotonicTime?, now: MonotonicTime) {
+    mutating func arm(for time: MonotonicTime?) {
         guard let time, armedFor.map({ time < $0 }) ?? true else { return }
         armedFor = time
-        let delay = max(time.nanoseconds - now.nanoseconds, 1)
+        // 0 would disarm it.
+        let nanoseconds = max(time.nanoseconds, 1)
         var setting = itimerspec()
-        setting.it_value.tv_sec = time_t(min(delay / 1_000_000_000, Int64(Int32.max)))
-        setting.it_value.tv_nsec = Int(delay % 1_000_000_000)
-        _ = timerfd_settime(descriptor, 0, &setting, nil)
+        setting.it_value.tv_sec = time_t(min(nanoseconds / 1_000_000_000, Int64(Int32.max)))
+        setting.it_value.tv_nsec = Int(nanoseconds % 1_000_000_000)
+        _ = timerfd_settime(descriptor, Int32(TFD_TIMER_ABSTIME), &setting, nil)
     }
 
     /// Called when the timer has fired.

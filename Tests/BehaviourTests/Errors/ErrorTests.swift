@@ -44,6 +44,16 @@ struct ErrorTests {
         #expect(lines == ["\(code) \(EMFILE) No socket could be opened: Too many open files.", "200 5"])
     }
 
+    @Test("So it is for a process's first session, whose event loop can't be created at first")
+    func lackOfDescriptorsForLoop() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let helper = try ChildProcess([TestHelper.path(), "exhaust", server.url("/").absoluteString])
+        let lines = await helper.remainingLines()
+        #expect(lines.count == 2 && lines.last == "200 5")
+        #expect(lines.first?.hasSuffix("The event loop could not be created: Too many open files.") == true)
+    }
+
     @Test("A host that doesn't exist: cannotFindHost, while resolving")
     func unresolvable() async throws {
         let error = try await failure(try #require(URL(string: "http://nonexistent.invalid/")))

@@ -127,6 +127,47 @@ struct TaskExecutorTests {
         }
     }
 
+    @Test("Nor do they keep responses over HTTP/2 from their ends")
+    func yieldingBesideHTTP2() async throws {
+        let nginx = try NginxHTTP2.shared()
+        let session = Self.session { $0.curl.httpVersion = .http2PriorKnowledge }
+        defer { session.invalidateAndCancel() }
+        await withTaskExecutorPreference(session.taskExecutor) {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { while !Task.isCancelled { await Task.yield() } }
+                for _ in 0..<10 {
+                    await withTaskGroup(of: Bool.self) { requests in
+                        for _ in 0..<30 {
+                            requests.addTask {
+                                let url = nginx.url(.plain, NginxSite.mebibytePath)
+                                return await session.load(url).data == NginxSite.mebibyte
+                            }
+                        }
+                        for await isComplete in requests { #expect(isComplete) }
+                    }
+                }
+                group.cancelAll()
+            }
+        }
+    }
+
+    @Test("A task that takes longer than a time-out fails no transfer whose bytes are there")
+    func longStep() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = Self.session { $0.timeoutIntervalForRequest = 0.2 }
+        defer { session.invalidateAndCancel() }
+        let data = try await withTaskExecutorPreference(session.taskExecutor) {
+            async let loaded = session.data(from: server.url("/")).0
+            // The loop has sent the request, and the answer comes while it is busy.
+            while server.requestCount == 0 { await Task.yield() }
+            let end = Date() + 0.5
+            while Date() < end {}
+            return try await loaded
+        }
+        #expect(data == Data("hello".utf8))
+    }
+
     @Test("A task that blocks its loop delays no session without the option", arguments: [1, 4])
     func blocking(loops: Int) async throws {
         let server = try LoopbackServer { _ in .text("hello") }

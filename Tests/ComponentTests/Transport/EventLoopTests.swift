@@ -183,6 +183,42 @@ struct EventLoopTests {
         #expect(log.entries == ["work 1", "work 2", "delivery 1", "delivery 2", "next round"])
     }
 
+    @Test("A task that waits for the loop again and again leaves the sockets their turn")
+    func taskThatAwaitsTheLoop() async throws {
+        let loop = loopOfItsOwn()
+        let pair = try SocketPair()
+        await withTaskExecutorPreference(loop) {
+            loop.submit { [log] in _ = Reader(pair.near, on: loop, log) }
+            await Task.yield()
+            pair.write("a")
+            while !log.entries.contains("socket") {
+                await withCheckedContinuation { continuation in
+                    loop.submit { continuation.resume() }
+                }
+            }
+        }
+        #expect(log.entries == ["socket"])
+    }
+
+    @Test("What has arrived while a task took its time comes before the deadline that has passed meanwhile")
+    func longStep() async throws {
+        let loop = loopOfItsOwn()
+        let pair = try SocketPair()
+        await withTaskExecutorPreference(loop) {
+            loop.submit { [log] in _ = Reader(pair.near, on: loop, log) }
+            await Task.yield()
+            let deadline = Deadline { [log] in log.entries.append("deadline") }
+            log.deadlines = [deadline]
+            let end = loop.now + .milliseconds(20)
+            loop.schedule(deadline, at: end)
+            pair.write("a")
+            while MonotonicTime.now < end + .milliseconds(1) {}
+            while log.entries.count < 2 { await Task.yield() }
+        }
+        #expect(log.entries == ["socket", "deadline"])
+        log.deadlines = []
+    }
+
     @Test("A task that prefers the loop runs on it, step by step, between the loop's rounds")
     func task() async throws {
         let loop = loopOfItsOwn()
