@@ -52,6 +52,7 @@ package final class TLSClient {
     private var hasDecidedOnCertificate: Bool
     /// Why nothing more can be read.
     private var readFailure: TransferFailure?
+    private var upkeep = TLSUpkeep()
 
     package init(_ peer: Peer) throws(TransferFailure) {
         guard let functions = TLSClientFunctions.loaded, let handshakes = HandshakeFunctions.loaded else {
@@ -193,15 +194,27 @@ package final class TLSClient {
     /// the same again.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferFailure) -> Reading {
         if let readFailure { throw readFailure }
-        switch tls.read(into: buffer) {
+        let before = tls.counts
+        let outcome = tls.read(into: buffer)
+        let after = tls.counts
+        var received = 0
+        if case .done(let count) = outcome { received = count }
+        let (consumed, answered) = (before.input - after.input, after.output - before.output)
+        guard upkeep.note(received: received, consumed: consumed, answered: answered) else {
+            throw failReading("The server keeps TLS busy without sending anything.")
+        }
+        switch outcome {
         case .done(let count): return .bytes(count)
         case .needsInput: return .needsInput
         case .closed: return .closed
-        case .failed(let text):
-            let failure = TransferFailure(code: .recvError, text: text, phase: .receiving)
-            readFailure = failure
-            throw failure
+        case .failed(let text): throw failReading(text)
         }
+    }
+
+    private func failReading(_ text: String) -> TransferFailure {
+        let failure = TransferFailure(code: .recvError, text: text, phase: .receiving)
+        readFailure = failure
+        return failure
     }
 
     /// Encrypts all of the bytes.

@@ -84,6 +84,9 @@ final class TLSMemoryConnection {
     /// What has arrived after the end of TLS, and isn't part of it.
     func takeInput() -> [UInt8] { take(input) }
 
+    /// How many bytes have come and wait to be read, and how many are to go.
+    var counts: (input: Int, output: Int) { (functions.memoryCount(input), functions.memoryCount(output)) }
+
     private func take(_ memory: OpenSSL.Pointer) -> [UInt8] {
         let size = min(functions.memoryCount(memory), Int(Int32.max))
         guard size > 0 else { return [] }

@@ -76,6 +76,40 @@ struct TLSClientTests {
         #expect(texts.count == 2 && Set(texts).count == 1)
     }
 
+    @Test("A server that does nothing but change keys is left before that takes memory", arguments: [false, true])
+    func keyUpdates(areAnswered: Bool) throws {
+        let pair = try TLSPair(TLSServerEnd())
+        #expect(try pair.shakeHands() == .done)
+        var (count, answers, failure) = (0, 0, TransferFailure?.none)
+        while failure == nil, count < 10_000 {
+            try pair.server.updateKeys(asking: areAnswered)
+            count += 1
+            do {
+                try pair.toClient()
+                // The server reads none of the answers.
+                #expect(try pair.read() == "")
+            } catch let error as TransferFailure {
+                failure = error
+            }
+            answers += pair.client.takeOutput().count
+        }
+        #expect(failure?.code == .recvError && failure?.text.contains("keeps TLS busy") == true)
+        #expect(count > 50 && answers <= 8 * 1024)
+    }
+
+    @Test("Keys may be changed for as long as there are bytes as well, even if they come one by one")
+    func usefulKeyUpdates() throws {
+        let pair = try TLSPair(TLSServerEnd())
+        #expect(try pair.shakeHands() == .done)
+        for count in 0..<5_000 {
+            if count % 50 == 0 { try pair.server.updateKeys(asking: count % 100 == 0) }
+            pair.server.write("a")
+            try pair.toClient()
+            #expect(try pair.read() == "a")
+            pair.toServer()
+        }
+    }
+
     @Test(
         "A certificate for another host, from nobody who is trusted, or out of date ends the handshake",
         arguments: versions

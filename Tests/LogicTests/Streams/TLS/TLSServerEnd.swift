@@ -111,6 +111,12 @@ final class TLSServerEnd {
         _ = functions.write(connection, bytes, Int32(bytes.count))
     }
 
+    /// Changes the server's key, and perhaps asks the client to change its own (RFC 8446 §4.6.3).
+    func updateKeys(asking: Bool) throws {
+        let update: @convention(c) (OpenSSL.Pointer, Int32) -> Int32 = try Self.function("SSL_key_update")
+        guard update(connection, asking ? 1 : 0) == 1, shakeHands() else { throw Failure() }
+    }
+
     /// What has come; nil where the client has ended TLS, empty where nothing is there.
     func read() -> String? {
         functions.clearErrors()
