@@ -264,7 +264,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return .load(stored)
         }
         if case .contradicted = stored { return .follow(request) }
-        if demand != nil, case .follow = RedirectPolicy.decision(for: head, to: request, count: 0) {
+        if demand != nil, case .follow = host.redirectDecision(for: received, count: 0) {
             dropSuperseded(by: head, to: request, host)
         }
         return .pass

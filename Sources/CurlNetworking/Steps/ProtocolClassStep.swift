@@ -4,6 +4,8 @@ import Foundation
 /// program's, and are offered to no class.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var host: (any StepHost)?
+    /// The redirect that a class has reported last; nil once the network has the task's request.
+    private var reported: (source: URL?, target: URL?)?
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
         guard attempt == .first, let task = host.owner.task, let request = host.request,
@@ -40,9 +42,17 @@ extension ProtocolClassStep: ProtocolReporter {
     func decline(_ plain: URLRequest?) {
         guard let host else { return }
         if let plain { host.replaceRequest(plain) }
-        // A class may have been redirected to a URL that the network isn't allowed to load.
-        if host.redirectCount > 0, let error = RedirectPolicy.refusal(of: host.request) { return host.fail(error) }
+        if let error = refusal(of: host.request, host) { return host.fail(error) }
         host.decline(self)
+    }
+
+    /// Why the network isn't allowed to load `request`, which a class's redirect has led to. A delegate that has changed the URL may lead
+    /// anywhere.
+    private func refusal(of request: URLRequest?, _ host: any StepHost) -> URLError? {
+        guard let reported = reported.take(), let url = request?.url,
+            url.absoluteString == reported.target?.absoluteString
+        else { return nil }
+        return RedirectPolicy.refusal(of: url, from: reported.source) { host.unixSocket(for: $0) }
     }
 
     /// The request has its cookies already. What a program has stored is the class's to judge.
@@ -76,6 +86,7 @@ extension ProtocolClassStep: ProtocolReporter {
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse) {
+        reported = (old?.url, request.url)
         host?.redirect(to: request, from: old, by: response, self)
     }
 

@@ -10,7 +10,7 @@ final class RedirectStep: Step, @unchecked Sendable {
     private var asked: HeldResponse?
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
-        switch RedirectPolicy.decision(for: received.head, to: received.request, count: count) {
+        switch host.redirectDecision(for: received, count: count) {
         case .deliver: return .pass
         case .fail(let error): throw error
         case .follow(let next):

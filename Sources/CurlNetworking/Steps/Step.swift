@@ -207,6 +207,16 @@ extension StepHost {
         return RedirectPolicy.isSamePlace(secured(own), secured(url))
     }
 
+    /// What to do after a response, once `count` redirects have been followed.
+    func redirectDecision(for received: ReceivedHead, count: Int) -> RedirectPolicy.Decision {
+        RedirectPolicy.decision(for: received.head, to: received.request, count: count) { unixSocket(for: $0) }
+    }
+
+    /// The Unix socket through which `url` is loaded; nil for TCP. Strict-Transport-Security changes ports, which host patterns may name.
+    func unixSocket(for url: URL) -> CurlOptions.UnixSocket? {
+        Origin(secured(url)).flatMap { session.settings.names.unixSocket(for: $0) }
+    }
+
     private func secured(_ url: URL) -> URL {
         ((try? session.settings.transportSecurity?.secured(url)) ?? nil) ?? url
     }

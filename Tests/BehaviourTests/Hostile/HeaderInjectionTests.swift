@@ -50,6 +50,19 @@ struct HeaderInjectionTests {
         await expectRefusal(of: URLRequest(url: server.url("/")), session, server)
     }
 
+    @Test("The error names the field and not its value, which may be a password")
+    func secrecy() async throws {
+        let session = URLSession.forTest { $0.httpAdditionalHeaders = ["Authorization": "Bearer topsecret\n"] }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try #require(URL(string: "http://127.0.0.1:1/")))
+        let error = try #require(result.error)
+        #expect(error.code == .badURL)
+        #expect(error.localizedDescription.contains("Authorization"))
+        for text in [error.localizedDescription, "\(error)", "\(error.userInfo)"] {
+            #expect(!text.contains("topsecret"))
+        }
+    }
+
     @Test(
         "So does a method that is none",
         arguments: ["GET /evil HTTP/1.1\r\nX:", "GET IT", "GET\r\n", "G\0T", "GET\t", "(GET)"]

@@ -187,6 +187,23 @@ struct UnixSocketTests {
         #expect(inner.connectionCount == 0)
     }
 
+    @Test("Nor into a socket that is set for a host, which leads within itself all the same")
+    func redirectIntoConfigured() async throws {
+        let inner = try server("inner") { request in
+            request.path == "/" ? .redirect(to: "/secret") : .text("secret")
+        }
+        defer { inner.stop() }
+        let outer = try LoopbackServer { _ in .redirect(to: "http://docker/secret") }
+        defer { outer.stop() }
+        let session = URLSession.forTest { $0.curl.hosts["docker"].names.unixSocket = .path(path("inner")) }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(outer.url("/"))
+        #expect(result.error?.code == .unsupportedURL)
+        #expect(result.data == nil)
+        #expect(inner.connectionCount == 0)
+        #expect(await session.load(try #require(URL(string: "http://docker/"))).text == "secret")
+    }
+
     @Test(
         "A server on a socket leads within it, by path and by the name that it is told",
         arguments: ["", "http://localhost"]

@@ -152,16 +152,50 @@ struct ProtocolRedirectTests {
     }
 
     @Test(
-        "It doesn't lead to this machine's files, nor to nowhere",
-        arguments: ["file:///etc/passwd", "data:,a", "x://a/"]
+        "It doesn't lead to this machine's files and sockets, nor to nowhere",
+        arguments: [
+            "file:///etc/passwd", "data:,a", "x://a/", "http+unix://%2Frun%2Fnobody.sock/", "https+unix://%40nobody/",
+            "http://socket.test/",
+        ]
     )
     func elsewhere(target: String) async throws {
         let network = MockNetwork { $0.redirect(to: URL(string: target)) }
-        let session = network.session()
+        let session = network.session {
+            $0.curl.hosts["socket.test"].names.unixSocket = .path("/run/nobody.sock")
+        }
         defer { session.invalidateAndCancel() }
         let result = await session.load(network.url())
         #expect(result.error?.code == .unsupportedURL)
         #expect(result.data == nil)
+    }
+
+    @Test(
+        "A delegate leads where it wants with a URL of its own, from a class's redirect and from a server's",
+        arguments: [false, true]
+    )
+    func chosen(isServers: Bool) async throws {
+        let server = try LoopbackServer { _ in .redirect(to: "/to") }
+        defer { server.stop() }
+        let network = Self.network()
+        let local = try #require(URL(string: "data:,local"))
+        let delegate = DecidingDelegate(onRedirect: { $0.answer(URLRequest(url: local)) })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let (data, response) = try await session.data(from: isServers ? server.url("/from") : network.url("/from"))
+        #expect(data == Data("local".utf8))
+        #expect(response.url == local)
+        #expect(network.requests.value.count == (isServers ? 0 : 1))
+    }
+
+    @Test("A URL that the delegate leaves as it is stays the class's")
+    func unchanged() async throws {
+        let network = MockNetwork { $0.redirect(to: URL(string: "data:,local")) }
+        let delegate = DecidingDelegate()
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).error?.code == .unsupportedURL)
+        #expect(delegate.redirects.value.count == 1)
+        #expect(network.requests.value.count == 1)
     }
 
     @Test("One without a URL fails")

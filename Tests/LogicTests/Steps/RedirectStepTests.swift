@@ -66,6 +66,22 @@ struct RedirectStepTests {
         #expect(rig.released.isEmpty)
     }
 
+    @Test(
+        "None leads to a Unix socket that is set for a host, be it by way of Strict-Transport-Security",
+        arguments: ["https://docker.example/", "http://docker.example/"]
+    )
+    func unixSocket(location: String) throws {
+        let rig = StepRig(try Sample.request()) {
+            $0.curl.strictTransportSecurity = .inMemory
+            $0.curl.hosts["docker.example:443"].names.unixSocket = .path("/run/docker.sock")
+        }
+        let field = try #require(TransportSecurityField("max-age=60"))
+        rig.session.settings.transportSecurity?.note(field, from: "docker.example")
+        let head = try rig.received(Sample.head(302, ["Location": location]))
+        #expect { _ = try step.receive(head, rig) } throws: { ($0 as? URLError)?.code == .unsupportedURL }
+        #expect(step.count == 0)
+    }
+
     @Test("After the last one that is followed, the task fails")
     func limit() throws {
         for _ in 0..<TaskBudget.redirects {

@@ -10,7 +10,14 @@ enum RedirectPolicy {
     }
 
     /// What to do after `head`, the response to `request`; `count` redirects have been followed.
-    static func decision(for head: ResponseHead, to request: URLRequest, count: Int) -> Decision {
+    ///
+    /// - Parameter unixSocket: The socket through which a URL is loaded; nil for TCP.
+    static func decision(
+        for head: ResponseHead,
+        to request: URLRequest,
+        count: Int,
+        unixSocket: (URL) -> CurlOptions.UnixSocket?
+    ) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url
         else { return .deliver }
         guard count < TaskBudget.redirects else {
@@ -26,10 +33,7 @@ enum RedirectPolicy {
             }
             return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
         }
-        // Other servers must not make the program talk to processes on this machine.
-        guard !to.isUnixSocket || (from.isUnixSocket && from.host == to.host) else {
-            return .fail(URLError(.unsupportedURL, target, "A redirect may not lead to a Unix socket."))
-        }
+        if let error = socketRefusal(of: target, from: base, unixSocket) { return .fail(error) }
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
     }
 
@@ -58,10 +62,29 @@ enum RedirectPolicy {
             && a.port == b.port
     }
 
-    /// Why a redirect's request that no protocol class takes isn't loaded: it must not lead to files on this machine.
-    static func refusal(of request: URLRequest?) -> URLError? {
-        guard let url = request?.url, Origin(url) == nil else { return nil }
-        return URLError(.unsupportedURL, url, "A redirect may lead to http and https URLs only.")
+    /// Why a redirect that a protocol class has reported isn't followed if no class takes its `target`: it must not lead to files or
+    /// processes on this machine.
+    ///
+    /// - Parameter unixSocket: As for `decision`.
+    static func refusal(
+        of target: URL,
+        from source: URL?,
+        unixSocket: (URL) -> CurlOptions.UnixSocket?
+    ) -> URLError? {
+        guard Origin(target) != nil else {
+            return URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only.")
+        }
+        return socketRefusal(of: target, from: source, unixSocket)
+    }
+
+    /// Other servers must not make the program talk to processes on this machine: only a socket's own redirects may lead to it.
+    private static func socketRefusal(
+        of target: URL,
+        from source: URL?,
+        _ unixSocket: (URL) -> CurlOptions.UnixSocket?
+    ) -> URLError? {
+        guard let socket = unixSocket(target), socket != source.flatMap(unixSocket) else { return nil }
+        return URLError(.unsupportedURL, target, "A redirect may not lead to a Unix socket.")
     }
 
     /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
@@ -81,10 +104,13 @@ enum RedirectPolicy {
             next.httpBodyStream = nil
             for name in bodyFields { next.setValue(nil, forHTTPHeaderField: name) }
         }
-        if crossesOrigin {
-            for name in credentialFields { next.setValue(nil, forHTTPHeaderField: name) }
-        }
+        if crossesOrigin { removeCredentials(from: &next) }
         return next
+    }
+
+    /// For a request that is about to go to another origin.
+    static func removeCredentials(from request: inout URLRequest) {
+        for name in credentialFields { request.setValue(nil, forHTTPHeaderField: name) }
     }
 
     /// Fields that describe a body and are removed with it.

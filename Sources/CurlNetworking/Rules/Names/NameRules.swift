@@ -31,7 +31,8 @@ struct NameRules: Sendable {
         unixSocket(for: origin) != nil
     }
 
-    private func unixSocket(for origin: Origin) -> CurlOptions.UnixSocket? {
+    /// The socket named by the URL, or else set for the host or the session; nil for TCP.
+    func unixSocket(for origin: Origin) -> CurlOptions.UnixSocket? {
         if origin.isUnixSocket { return UnixSocketURL.socket(named: origin.host) }
         guard !origin.isFTP else { return nil }
         return hosts.first(\.names.unixSocket, for: origin) ?? session.unixSocket

@@ -40,6 +40,16 @@ struct HeaderRulesTests {
         #expect(try Self.error(["X-A": value]) == (kept == value ? .badURL : nil))
     }
 
+    @Test("The error names the field and not its value, which may be a password")
+    func secrecy() throws {
+        #expect {
+            try Self.fields([:], additional: ["Authorization": "Bearer topsecret\n"])
+        } throws: {
+            let text = "\($0.localizedDescription) \($0)"
+            return text.contains("Authorization") && !text.contains("topsecret")
+        }
+    }
+
     @Test(
         "A name that is no token is refused",
         arguments: [

@@ -9,10 +9,13 @@ struct RedirectPolicyTests {
         _ status: Int,
         _ location: String?,
         to request: URLRequest,
-        count: Int = 0
+        count: Int = 0,
+        names: NameRules = Sample.settings().names
     ) -> RedirectPolicy.Decision {
         let head = location.map { Sample.head(status, ["Location": $0]) } ?? Sample.head(status)
-        return RedirectPolicy.decision(for: head, to: request, count: count)
+        return RedirectPolicy.decision(for: head, to: request, count: count) { url in
+            Origin(url).flatMap { names.unixSocket(for: $0) }
+        }
     }
 
     static func followed(

@@ -42,11 +42,30 @@ struct ReportedRedirectTests {
         }
     }
 
+    private static func refusal(of target: String, from source: String = "http://a/") throws -> URLError.Code? {
+        let names = Sample.settings { $0.curl.hosts["docker"].names.unixSocket = .path("/run/docker.sock") }.names
+        let error = RedirectPolicy.refusal(of: try Sample.url(target), from: try Sample.url(source)) { url in
+            Origin(url).flatMap { names.unixSocket(for: $0) }
+        }
+        return error?.code
+    }
+
     @Test("What no class takes must be the network's")
     func refusal() throws {
-        #expect(try RedirectPolicy.refusal(of: Self.request("https://a/")) == nil)
-        for url in ["file:///etc/passwd", "data:,a", "ftp://a/", "mock://a/"] {
-            #expect(try RedirectPolicy.refusal(of: Self.request(url))?.code == .unsupportedURL)
+        #expect(try Self.refusal(of: "https://a/") == nil)
+        for url in [
+            "file:///etc/passwd", "data:,a", "ftp://a/", "mock://a/", "http+unix://%2Frun%2Fdocker.sock/",
+            "https+unix://%40name/", "http://docker/",
+        ] {
+            #expect(try Self.refusal(of: url) == .unsupportedURL, "\(url)")
         }
+    }
+
+    @Test("It may lead to a Unix socket from there alone")
+    func sameSocket() throws {
+        #expect(try Self.refusal(of: "http://docker/next", from: "http://docker/") == nil)
+        #expect(try Self.refusal(of: "http+unix://%2Frun%2Fdocker.sock/", from: "http://docker/") == nil)
+        #expect(try Self.refusal(of: "http+unix://%2Frun%2Fx/", from: "http://docker/") == .unsupportedURL)
+        #expect(try Self.refusal(of: "http://docker/", from: "mock://docker/") == .unsupportedURL)
     }
 }

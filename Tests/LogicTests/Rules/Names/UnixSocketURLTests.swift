@@ -104,6 +104,25 @@ struct UnixSocketURLTests {
     }
 
     @Test(
+        "A socket that is set for a host is one as well: only its own redirects lead there",
+        arguments: [
+            ("http://example.com/", "http://docker/", false), ("https://example.com/", "https://docker/", false),
+            ("http://other/", "http://docker/", false), ("http+unix://%2Frun%2Fx/", "http://docker/", false),
+            ("http://docker/", "http://docker/next", true), ("http://docker/", "http://same/", true),
+            ("http://docker/", "http+unix://%2Frun%2Fdocker.sock/", true), ("http://docker/", "http://a/", true),
+        ]
+    )
+    func configured(from: String, to: String, isFollowed: Bool) throws {
+        let names = Sample.settings {
+            $0.curl.hosts["docker"].names.unixSocket = .path("/run/docker.sock")
+            $0.curl.hosts["same"].names.unixSocket = .path("/run/docker.sock")
+            $0.curl.hosts["other"].names.unixSocket = .path("/run/other.sock")
+        }.names
+        let decision = RedirectPolicyTests.decision(302, to, to: try Sample.request(from), names: names)
+        #expect(RedirectPolicyTests.failure(decision) == (isFollowed ? nil : .unsupportedURL))
+    }
+
+    @Test(
         "Within a socket they stay there, also by the name that it is told",
         arguments: [
             ("/b?c", "http+unix://%2Frun%2Fx/b?c", true),
