@@ -6,7 +6,7 @@ struct CookieAcceptance {
     let isPublicSuffix: (String) -> Bool
 
     /// The cookies in `fields`, the values of the `Set-Cookie` fields in a response from `url`. Of several with the same key, the last
-    /// counts. If there are more than may be stored, the first ones are left out.
+    /// counts. A response sets no more than one domain may have, however many domains its host belongs to: the first ones are left out.
     func cookies(from fields: [String], at url: URL, mainDocument: URL?, now: Date) -> [HTTPCookie] {
         guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
         var accepted: [Accepted] = []
@@ -24,7 +24,7 @@ struct CookieAcceptance {
                 accepted.append(new)
             }
         }
-        return Self.limited(accepted).compactMap { HTTPCookie(properties: $0.properties) }
+        return accepted.suffix(CookieIndex.maximumPerDomain).compactMap { HTTPCookie(properties: $0.properties) }
     }
 
     fileprivate struct Accepted {
@@ -32,17 +32,6 @@ struct CookieAcceptance {
         /// With a leading dot if the cookie is for all hosts of the domain, without for the host only.
         let domain: String
         let path: String
-    }
-
-    /// The last ones, as many as an index keeps.
-    private static func limited(_ cookies: [Accepted]) -> [Accepted] {
-        var counts: [String: Int] = [:]
-        let kept = cookies.reversed().filter { cookie in
-            let domain = cookie.domain.hasPrefix(".") ? String(cookie.domain.dropFirst()) : cookie.domain
-            counts[domain, default: 0] += 1
-            return counts[domain, default: 0] <= CookieIndex.maximumPerDomain
-        }
-        return kept.prefix(CookieIndex.maximumInAll).reversed()
     }
 
     /// `.onlyFromMainDocumentDomain` requires the main document's host or a parent of it; a request without a main document is its own.

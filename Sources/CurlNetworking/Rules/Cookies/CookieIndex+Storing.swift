@@ -23,14 +23,14 @@ enum CookieChange: Sendable {
 /// The part of RFC 6265bis §5.7's storage model that depends on other cookies.
 extension CookieIndex {
     /// Limits on what servers store (RFC 6265bis §6.1): beyond these the oldest cookies are removed. Cookies that the program stored beyond
-    /// them stay, but responses add none.
+    /// them stay, but responses add none. One response sets no more cookies than one domain may have.
     static let maximumPerDomain = 180
     static let maximumInAll = 3000
 
     /// Stores the cookies of one response. Returns the changes.
     mutating func store(_ cookies: [HTTPCookie], isSecureOrigin: Bool, now: Date) -> [CookieChange] {
         var changes: [CookieChange] = []
-        var added: [String: Int] = [:]
+        var added: Set<CookieKey> = []
         var secureRelatives: [String: [StoredCookie]] = [:]
         for cookie in cookies {
             var new = StoredCookie(cookie)
@@ -56,42 +56,49 @@ extension CookieIndex {
                 guard !older.equals(new) else { continue }
                 new.isInStorage = older.isInStorage
             } else {
-                added[new.key.domain, default: 0] += 1
+                added.insert(new.key)
             }
             insert(new)
             changes.append(.set(new))
         }
-        return changes + removeExcess(added, now: now)
+        return changes + removeExcess(added, isSecureOrigin: isSecureOrigin, now: now)
     }
 
-    private mutating func removeExcess(_ added: [String: Int], now: Date) -> [CookieChange] {
+    /// - Parameter added: The cookies of the response that weren't there before.
+    private mutating func removeExcess(_ added: Set<CookieKey>, isSecureOrigin: Bool, now: Date) -> [CookieChange] {
         var removed: [StoredCookie] = []
-        for (domain, count) in added {
+        let domains = Dictionary(grouping: added, by: \.domain).mapValues(\.count)
+        for (domain, count) in domains {
             let own = cookies(ofDomain: domain)
             let excess = min(own.count - Self.maximumPerDomain, count)
             guard excess > 0 else { continue }
             // Secure ones last, so that http can't evict them.
-            removed += Self.first(excess, of: own, sparingSecure: true, now: now).compactMap { remove($0) }
+            removed += Self.first(excess, of: own, now: now) { $0.isSecure ? 1 : 0 }.compactMap { remove($0) }
         }
-        let excess = min(count - Self.maximumInAll, added.values.reduce(0, +) - removed.count)
+        let excess = min(count - Self.maximumInAll, added.count - removed.count)
         if excess > 0 {
-            removed += Self.first(excess, of: all, sparingSecure: false, now: now).compactMap { remove($0) }
+            // Domains with new cookies make room first, and new cookies from http go before any Secure one.
+            let first = Self.first(excess, of: all, now: now) { cookie in
+                if cookie.isSecure, !isSecureOrigin { return 3 }
+                if added.contains(cookie.key) { return 2 }
+                return domains[cookie.key.domain] == nil ? 1 : 0
+            }
+            removed += first.compactMap { remove($0) }
         }
         return removed.map { .remove($0) }
     }
 
-    /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then the oldest.
+    /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then those of the lowest `rank`, of these the oldest.
     private static func first(
         _ count: Int,
         of cookies: [StoredCookie],
-        sparingSecure: Bool,
-        now: Date
+        now: Date,
+        rank: (StoredCookie) -> Int
     ) -> [CookieKey] {
         // Sorts small values instead of the cookies, of which there may be many.
         let ranks = cookies.indices.map { index in
             let cookie = cookies[index]
-            let rank = cookie.isExpired(at: now) ? 0 : sparingSecure && cookie.isSecure ? 2 : 1
-            return (rank: rank, created: cookie.created, index: index)
+            return (rank: cookie.isExpired(at: now) ? -1 : rank(cookie), created: cookie.created, index: index)
         }
         let sorted = ranks.sorted { a, b in (a.rank, a.created) < (b.rank, b.created) }
         return sorted.prefix(count).map { cookies[$0.index].key }

@@ -136,12 +136,11 @@ struct CookieAcceptanceTests {
         let acceptance = CookieAcceptance(policy: .always) { _ in false }
         let url = try Sample.url("http://www.a.com/")
         let cookies = acceptance.cookies(from: fields, at: url, mainDocument: nil, now: Self.now)
-        let names = (21...200).map { "n\($0)" }
-        #expect(cookies.filter { $0.domain == "www.a.com" }.map(\.name) == names)
-        #expect(cookies.filter { $0.domain == ".a.com" }.map(\.name) == names)
+        #expect(cookies.map(\.name) == (21...200).map { "n\($0)" })
+        #expect(cookies.allSatisfy { $0.domain == ".a.com" })
     }
 
-    @Test("However many domains a host belongs to, one response sets 3,000 at most")
+    @Test("However many domains a host belongs to, one response sets no more than one of them may have")
     func tooManyInAll() throws {
         let host = (1...20).map { "d\($0)" }.joined(separator: ".")
         let domains = (0..<20).map { host.split(separator: ".").dropFirst($0).joined(separator: ".") }
@@ -149,9 +148,9 @@ struct CookieAcceptanceTests {
         let acceptance = CookieAcceptance(policy: .always) { _ in false }
         let url = try Sample.url("http://\(host)/")
         let cookies = acceptance.cookies(from: fields, at: url, mainDocument: nil, now: Self.now)
-        #expect(cookies.count == 3000)
+        #expect(cookies.count == 180)
         #expect(cookies.last?.domain == ".d20")
-        #expect(!cookies.contains { $0.domain == ".d1." + host })
+        #expect(Set(cookies.map(\.domain)) == [".d19.d20", ".d20"])
     }
 
     @Test("Of a cookie that a response sets twice the last word counts, in the first one's place")

@@ -156,7 +156,7 @@ struct CookieIndexTests {
         #expect(changes == ["+new1", "+new2", "-expired", "-plain"])
     }
 
-    @Test("Of more than 3,000 in all the oldest go")
+    @Test("Of more than 3,000 in all the oldest go: those of the domains that have got new ones first")
     func inAll() throws {
         var index = CookieIndex()
         for domain in 0..<30 {
@@ -165,8 +165,32 @@ struct CookieIndexTests {
         }
         let changes = try index.store([Self.cookie("new", domain: "h9.com")], isSecureOrigin: false, now: Self.now)
         #expect(Self.summary(changes) == ["+new", "-n0"])
-        #expect(changes.last?.cookie.key.domain == "h0.com")
+        #expect(changes.last?.cookie.key.domain == "h9.com")
+        let others = try index.store([Self.cookie("new", domain: "b.com")], isSecureOrigin: false, now: Self.now)
+        #expect(Self.summary(others) == ["+new", "-n0"])
+        #expect(others.last?.cookie.key.domain == "h0.com")
         #expect(index.count == 3000)
+    }
+
+    @Test("Over http, new cookies take the place of no Secure one: rather than that they are not kept themselves")
+    func secureInAll() throws {
+        var index = CookieIndex()
+        for domain in 0..<30 {
+            let isSecure = domain != 7
+            let cookies = try (0..<100).map {
+                try Self.cookie("n\($0)", domain: "h\(domain).com", isSecure: isSecure)
+            }
+            _ = index.store(cookies, isSecureOrigin: true, now: Self.now)
+        }
+        let new = try (0..<101).map { try Self.cookie("new\($0)", domain: "b.com") }
+        var other = index
+        let changes = Self.summary(index.store(new, isSecureOrigin: false, now: Self.now))
+        #expect(changes.filter { $0.hasPrefix("+") }.count == 101)
+        #expect(Set(changes.filter { $0.hasPrefix("-") }) == Set((0..<100).map { "-n\($0)" } + ["-new0"]))
+        #expect(index.all.filter(\.isSecure).count == 2900)
+        // Over https the oldest go, whatever they are.
+        let first = try other.store([Self.cookie("new", domain: "b.com")], isSecureOrigin: true, now: Self.now)
+        #expect(first.last?.cookie.key.domain == "h0.com")
     }
 
     @Test("Responses add nothing to what a program has stored beyond the limits, and take no more away")
