@@ -153,7 +153,9 @@ final class FileSink: Sink {
     }
 
     private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {
-        guard let originalRequest, let url = originalRequest.url, StoredRequest.canName(url) else { return nil }
+        guard let originalRequest, let url = originalRequest.url, ResumePolicy.canRepeat(originalRequest) else {
+            return nil
+        }
         return ResumeData(
             request: StoredRequest(originalRequest, to: url),
             validator: validator,

@@ -14,6 +14,13 @@ struct ResumeImpossibleTests {
         var method = "GET"
         var headers: [String: String] = [:]
         var status = 200
+        var body: Data?
+        /// It is at another URL, to which a 303 leads.
+        var isElsewhere = false
+
+        func request(to server: LoopbackServer) -> URLRequest {
+            URLRequest(server.url("/"), method: method, headers: headers, body: body)
+        }
     }
 
     static let tag = ResumeOrigin.etag
@@ -27,6 +34,7 @@ struct ResumeImpossibleTests {
         ),
         Case(testDescription: "an entity tag without quotes", fields: ["ETag": "version-1"]),
         Case(testDescription: "an empty entity tag", fields: ["ETag": ""]),
+        Case(testDescription: "an entity tag with a control character", fields: ["ETag": "\"version\u{7f}1\""]),
         Case(testDescription: "a date that is none", fields: ["Last-Modified": "yesterday"]),
         Case(
             testDescription: "a date too recent to be a strong validator (RFC 9110 §8.8.2.2)",
@@ -38,6 +46,13 @@ struct ResumeImpossibleTests {
         ),
         Case(testDescription: "a server that refuses ranges", fields: ["ETag": tag, "Accept-Ranges": "none"]),
         Case(testDescription: "an answer to POST", fields: ["ETag": tag], method: "POST"),
+        Case(
+            testDescription: "an answer to the GET that a POST has become",
+            fields: ["ETag": tag],
+            method: "POST",
+            isElsewhere: true
+        ),
+        Case(testDescription: "a GET with a body", fields: ["ETag": tag], body: Data("query".utf8)),
         Case(
             testDescription: "a part that the request itself asked for",
             fields: ["ETag": tag],
@@ -51,8 +66,9 @@ struct ResumeImpossibleTests {
         let steps: [LoopbackServer.Step] = [
             .body(ResumeOrigin.body[0..<5000]), ending ?? .waitFor(gate), .body(ResumeOrigin.body[5000..<10_000]),
         ]
-        return try LoopbackServer { _ in
-            answer.fields.reduce(LoopbackServer.Response.pieces(steps)) { $0.header($1.key, $1.value) }
+        return try LoopbackServer { request in
+            if answer.isElsewhere, request.path == "/" { return .redirect(to: "/there", status: 303) }
+            return answer.fields.reduce(LoopbackServer.Response.pieces(steps)) { $0.header($1.key, $1.value) }
                 .status(answer.status, contentRange: nil)
         }
     }
@@ -61,8 +77,7 @@ struct ResumeImpossibleTests {
     func pausing(_ answer: Case) async throws {
         let directory = try TemporaryDirectory()
         let server = try origin(answer)
-        let request = URLRequest(server.url("/"), method: answer.method, headers: answer.headers)
-        #expect(try await PausedDownload.pause(request, at: 5000, in: directory) == nil)
+        #expect(try await PausedDownload.pause(answer.request(to: server), at: 5000, in: directory) == nil)
         #expect(directory.content == [])
     }
 
@@ -70,8 +85,7 @@ struct ResumeImpossibleTests {
     func failing(_ answer: Case) async throws {
         let directory = try TemporaryDirectory()
         let server = try origin(answer, ending: .reset)
-        let request = URLRequest(server.url("/"), method: answer.method, headers: answer.headers)
-        let result = await URLSession.forDownloads(to: directory).download(request)
+        let result = await URLSession.forDownloads(to: directory).download(answer.request(to: server))
         #expect(result.error?.code == .networkConnectionLost)
         #expect(result.error?.downloadTaskResumeData == nil)
         #expect(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil)

@@ -105,6 +105,11 @@ enum ResumePolicy {
         }
     }
 
+    /// Whether resume data can hold all of a task's request: it has no place for a body.
+    static func canRepeat(_ request: URLRequest) -> Bool {
+        request.httpBody?.isEmpty ?? true && request.httpBodyStream == nil
+    }
+
     /// The validator for resuming later; nil if the response with `head` to `request` can't be resumed.
     static func validator(of head: ResponseHead, to request: URLRequest) -> Resumption.Validator? {
         guard request.httpMethod ?? "GET" == "GET", request.value(forHTTPHeaderField: "Range") == nil,

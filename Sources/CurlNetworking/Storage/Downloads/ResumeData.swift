@@ -35,7 +35,8 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To bytes and back
 
-    func encoded() -> Data? { UntrustedPropertyList.encode(self, Self.limits) }
+    /// nil if it couldn't be read back.
+    func encoded() -> Data? { isPlausible ? UntrustedPropertyList.encode(self, Self.limits) : nil }
 
     /// Throws unless `data` is our resume data, of this version, and plausible.
     init(decoding data: Data) throws(URLError) {
@@ -45,12 +46,14 @@ struct ResumeData: Codable, Equatable, Sendable {
         guard decoded.version == Self.currentVersion else {
             throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
         }
-        guard StoredRequest.canName(decoded.request.url), decoded.request.method == "GET",
-            decoded.partialFile.length >= 0,
-            decoded.completeLength.map({ $0 >= decoded.partialFile.length }) ?? true,
-            !decoded.validator.fieldValue.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f })
-        else { throw Self.invalid("The resume data makes no sense.") }
+        guard decoded.isPlausible else { throw Self.invalid("The resume data makes no sense.") }
         self = decoded
+    }
+
+    private var isPlausible: Bool {
+        StoredRequest.canName(request.url) && request.method == "GET" && partialFile.length >= 0
+            && completeLength.map { $0 >= partialFile.length } ?? true
+            && !validator.fieldValue.utf8.contains { $0 < 0x20 || $0 == 0x7f }
     }
 
     // The request's entries stand beside the others.

@@ -223,4 +223,16 @@ struct ResumePolicyTests {
         #expect(try Self.validator([:]) == nil)
         #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "bytes"], status: 206) == .entityTag("\"v1\""))
     }
+
+    @Test("A request with a body can't be repeated: resume data has no place for one")
+    func bodies() throws {
+        var request = try Sample.request()
+        #expect(ResumePolicy.canRepeat(request))
+        request.httpBody = Data()
+        #expect(ResumePolicy.canRepeat(request))
+        request.httpBody = Data("a".utf8)
+        #expect(!ResumePolicy.canRepeat(request))
+        request.httpBodyStream = InputStream(data: Data("a".utf8))
+        #expect(!ResumePolicy.canRepeat(request))
+    }
 }

@@ -202,6 +202,14 @@ struct ResumeDataTests {
         #expect(try ResumeData(decoding: data).request.urlRequest.allHTTPHeaderFields == ["X-A": "b"])
     }
 
+    @Test("What would be refused when it is read back is not written")
+    func refused() throws {
+        #expect(try Self.sample(Sample.request("https://example.com/", "POST")).encoded() == nil)
+        #expect(try Self.sample(Sample.request("http+unix://%2Frun%2Fa.sock/")).encoded() == nil)
+        #expect(try Self.sample(validator: .entityTag("\"a\u{7f}\"")).encoded() == nil)
+        #expect(try Self.sample(completeLength: 2).encoded() == nil, "shorter than the partial file")
+    }
+
     @Test("What would be too large to be read back is not written")
     func tooLarge() throws {
         let request = try Sample.request(
