@@ -18,6 +18,9 @@ final class UploadStep: Step, @unchecked Sendable {
     private(set) var course = UploadCourse()
     /// The upload's own request, as it was last sent.
     private(set) var creation: URLRequest?
+    /// What the protocol's requests are made from: the one that has led to the resource where it is now. A redirect of one of them may have
+    /// left some of its fields behind, or added others, which are for another server.
+    private var base: URLRequest?
     /// What an earlier task has left; nil for an upload that begins here.
     let resumption: UploadResumption?
     /// The file with the body, as it was when the upload began.
@@ -53,7 +56,7 @@ final class UploadStep: Step, @unchecked Sendable {
     /// Begins by asking the server how much it has of what an earlier task has sent.
     func beginResumed(_ host: any StepHost) throws(URLError) {
         guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
-        creation = request
+        (creation, base) = (request, request)
         guard var resource = resumption.resource else { return }
         // `TransportSecurityStep` has already secured the upload's own URL.
         if let url = try host.session.settings.transportSecurity?.secured(resource.url) {
@@ -109,9 +112,11 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     private func offer(_ plan: TransferPlan, _ host: any StepHost) {
-        creation = plan.request
+        (creation, base) = (plan.request, plan.request)
         guard let offered, let options = plan.options, let body = plan.body, body.length != 0,
-            Self.maySend(plan.request, options.headers)
+            Self.maySend(plan.request, options.headers),
+            // Another body, with which the delegate has answered a redirect, isn't there any more when its rest is due.
+            host.owner.body.isKept(by: plan.request, after: host.steps.redirect)
         else {
             return course.beginPlain()
         }
@@ -135,8 +140,11 @@ final class UploadStep: Step, @unchecked Sendable {
     // MARK: - Answers
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
-        let url = received.request.url
-        switch course.receive(received.head, to: url) {
+        let (url, resource) = (received.request.url, course.resource)
+        let verdict = course.receive(received.head, to: url)
+        // It has moved.
+        if let resource, let new = course.resource, new != resource { base = received.request }
+        switch verdict {
         case .deliver:
             return .pass
         case .deliverComplete(let length):
@@ -151,11 +159,11 @@ final class UploadStep: Step, @unchecked Sendable {
             try host.budget.spendPiece(of: url, at: course.gained)
             fallthrough
         case .append:
-            return next(like: received.request).map { .follow($0) } ?? .pass
+            return nextRequest.map { .follow($0) } ?? .pass
         case .ask:
             try host.budget.spendResumption(of: url, at: course.gained)
             delayNextOffsetRequest()
-            return next(like: received.request).map { .follow($0) } ?? .pass
+            return nextRequest.map { .follow($0) } ?? .pass
         }
     }
 
@@ -171,7 +179,7 @@ final class UploadStep: Step, @unchecked Sendable {
         guard isUnreachable || error.code == .networkConnectionLost else { return .pass }
         guard course.resource != nil,
             (try? host.budget.spendResumption(of: request.url, at: course.gained)) != nil,
-            course.lost() == .ask, let next = next(like: request)
+            course.lost() == .ask, let next = nextRequest
         else { return .pass }
         delayNextOffsetRequest()
         return .follow(next)
@@ -187,12 +195,13 @@ final class UploadStep: Step, @unchecked Sendable {
 
     private var hasProgressed: Bool { course.acknowledged > lastOffset && course.acknowledged <= course.sent }
 
-    /// The protocol's next request, with the fields of `request`.
-    private func next(like request: URLRequest) -> URLRequest? {
-        switch course.stage {
+    /// The protocol's next request.
+    private var nextRequest: URLRequest? {
+        guard let base else { return nil }
+        return switch course.stage {
         case .plain, .creating: nil
-        case .asking: course.resource?.offsetRequest(like: request)
-        case .appending(let rest): course.resource?.appendRequest(like: request, rest)
+        case .asking: course.resource?.offsetRequest(like: base)
+        case .appending(let rest): course.resource?.appendRequest(like: base, rest)
         }
     }
 
@@ -208,7 +217,8 @@ final class UploadStep: Step, @unchecked Sendable {
     /// Whether a response with this status ends the upload for good. After others, from the server or an intermediary, the program may want to
     /// try again with the same resume data: later, or with other credentials.
     private static func isLast(_ status: Int) -> Bool {
-        (200..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
+        (200..<300).contains(status)
+            || (400..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
     }
 
     func stop(_ host: any StepHost) {

@@ -60,8 +60,10 @@ struct UploadCourse: Equatable, Sendable {
     private var furthest: Int64 = 0
     /// The offset after the last byte that the current request has sent.
     private var reached: Int64 = 0
-    /// How much a request may append, in bytes; nil for any number.
+    /// How much a request may append, as the server says, in bytes; nil for any number.
     private var limit: Int64?
+    /// How much one may append at most after something, perhaps on the way, has refused more as too large; nil if nothing has.
+    private var tolerated: Int64?
 
     /// The server refuses rests as too large without saying how much it takes: smaller ones than this aren't tried.
     private static let smallestPiece: Int64 = 64 * 1024
@@ -129,7 +131,12 @@ struct UploadCourse: Equatable, Sendable {
         case .plain:
             return .deliver
         case .creating:
-            return resource != nil && Self.isMissing(head) ? ask() : delivered()
+            guard resource != nil else { return delivered() }
+            if head.status == 413, head.isUploadComplete != true {
+                noteLimit(head)
+                return shrink(UploadRest(from: 0, of: length)) ? ask() : delivered()
+            }
+            return Self.isMissing(head) ? ask() : delivered()
         case .asking:
             return receiveOffset(head, at: url)
         case .appending(let rest):
@@ -164,7 +171,8 @@ struct UploadCourse: Equatable, Sendable {
     /// whether its piece is the last.
     private mutating func append(from offset: Int64) {
         var rest = UploadRest(from: offset, of: length)
-        if let limit, let length = rest.length, length > limit { rest.end = offset.addingClamped(limit) }
+        let most = min(limit ?? .max, tolerated ?? .max)
+        if let length = rest.length, length > most { rest.end = offset.addingClamped(most) }
         (stage, reached) = (.appending(rest), offset)
     }
 
@@ -179,7 +187,7 @@ struct UploadCourse: Equatable, Sendable {
     /// A request with `rest` was too large. False if a smaller one makes no sense.
     private mutating func shrink(_ rest: UploadRest) -> Bool {
         guard let length = rest.length, length > Self.smallestPiece else { return false }
-        if limit.map({ $0 >= length }) ?? true { limit = length / 2 }
+        if limit.map({ $0 >= length }) ?? true { tolerated = length / 2 }
         return true
     }
 

@@ -20,7 +20,15 @@ struct UploadResource: Codable, Equatable, Sendable {
         self.init(url: target.withUserInformation(of: base), version: version)
     }
 
-    /// Asks how much the server has. With the fields and settings of `request`, which has led to the resource, except those about its body.
+    /// Whether a request for `url` may have led here without a redirect: the resource is at the same origin, or at the one where that request
+    /// goes once its host requires https. A background upload's request has credentials for no other.
+    func mayBelong(to url: URL) -> Bool {
+        guard let own = Origin(url), let origin = Origin(self.url) else { return false }
+        return origin == own || TransportSecurityHosts.secured(url).flatMap { Origin($0) } == origin
+    }
+
+    /// Asks how much the server has. With the fields and settings of `request`, which has led to the resource, except those about its body, and
+    /// credentials for another origin.
     func offsetRequest(like request: URLRequest) -> URLRequest {
         self.request("HEAD", like: request, version.offsetFields)
     }
@@ -40,6 +48,9 @@ struct UploadResource: Codable, Equatable, Sendable {
         next.cachePolicy = .reloadIgnoringLocalCacheData
         for name in (request.allHTTPHeaderFields ?? [:]).keys where UploadField.describesBody(name) {
             next.setValue(nil, forHTTPHeaderField: name)
+        }
+        if request.url.map({ !RedirectPolicy.isSamePlace($0, url) }) ?? true {
+            RedirectPolicy.removeCredentials(from: &next)
         }
         for field in fields { next.setValue(field.value, forHTTPHeaderField: field.name) }
         return next

@@ -239,6 +239,46 @@ struct UploadCourseTests {
         #expect(course.receive(Sample.head(413), to: resource) == .deliver)
     }
 
+    @Test("Pieces stay as small as a rest that was refused makes them, though the server would take larger ones")
+    func tooLargeOnTheWay() {
+        var course = interrupted(length: 1_000_000, sent: 600)
+        let state = Self.state(["Upload-Offset": "0", "Upload-Limit": "max-append-size=5000000"])
+        var ends: [Int64?] = []
+        for _ in 0..<3 {
+            #expect(course.receive(state, to: resource) == .append)
+            guard case .appending(let rest) = course.stage else { break }
+            ends.append(rest.end)
+            #expect(course.receive(Sample.head(413), to: resource) == .ask)
+        }
+        #expect(ends == [nil, 500_000, 250_000])
+    }
+
+    @Test("An upload that is too large as a whole is sent in pieces, if the server has offered to resume it")
+    func tooLargeAsWhole() {
+        func refused(_ fields: KeyValuePairs<String, String>, length: Int64, isOffered: Bool = true) -> UploadCourse {
+            var course = UploadCourse()
+            course.beginCreating(length: length, mayRepeat: false)
+            if isOffered { course.note(Self.offer(), to: url) }
+            _ = course.noteSent(length)
+            #expect(course.receive(Self.state(fields, status: 413), to: url) == (isOffered ? .ask : .deliver))
+            if isOffered { #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append) }
+            return course
+        }
+        let piece = UploadRest(from: 0, of: 1_000_000, upTo: 70_000)
+        #expect(refused(["Upload-Limit": "max-append-size=70000"], length: 1_000_000).stage == .appending(piece))
+        let half = UploadRest(from: 0, of: 1_000_000, upTo: 500_000)
+        #expect(refused([:], length: 1_000_000).stage == .appending(half))
+        #expect(refused([:], length: 1_000_000, isOffered: false).stage == .plain)
+        for (fields, length) in [([:], 1000), (["Upload-Complete": "?1"], 1_000_000)]
+            as [(KeyValuePairs<String, String>, Int64)]
+        {
+            var course = UploadCourse()
+            course.beginCreating(length: length, mayRepeat: false)
+            course.note(Self.offer(), to: url)
+            #expect(course.receive(Self.state(fields, status: 413), to: url) == .deliver)
+        }
+    }
+
     @Test("A server may take an upload in many pieces, and not in tiny ones")
     func pieceBudget() {
         var budget = TaskBudget()
