@@ -32,11 +32,15 @@ extension BackgroundTests {
             #expect(rig.delegate.body(of: task) == Data("done".utf8))
             #expect(rig.delegate.completionCount(of: task) == 1)
             #expect(task.countOfBytesSent == 1_000_000)
-            let sent = rig.delegate.events(of: task).reduce(Int64(0)) { sum, event in
+            #expect(sentBytes(rig, task) == 1_000_000)
+        }
+
+        /// The sum of what the delegate was told.
+        private func sentBytes(_ rig: BackgroundRig, _ task: URLSessionTask) -> Int64 {
+            rig.delegate.events(of: task).reduce(Int64(0)) { sum, event in
                 guard case .sent(let growth, _, _) = event else { return sum }
                 return sum + growth
             }
-            #expect(sent == 1_000_000)
         }
 
         @Test("After its agent was killed, an upload goes on from where the server has it")
@@ -132,6 +136,9 @@ extension BackgroundTests {
                     next.resume()
                     try await rig.delegate.success(of: next)
                     #expect(rig.delegate.body(of: next) == Data("done".utf8))
+                    // What the first task has sent isn't counted again.
+                    #expect(next.countOfBytesSent == 1_000_000)
+                    #expect(sentBytes(rig, next) == 1_000_000 - Int64(Self.cut))
                 } else {
                     let session = URLSession.forTest { $0.curl.temporaryDirectory = rig.directory.url }
                     defer { session.invalidateAndCancel() }
@@ -222,8 +229,12 @@ extension BackgroundTests {
             defer { rig.end() }
             let file = try #require(UploadFile(try rig.directory.file(Data("a".utf8))))
             let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
-            func mayResume(_ kind: TaskSubmission.Kind, at location: String) throws -> Bool {
-                let url = try #require(URL(string: "https://host/files"))
+            func mayResume(
+                _ kind: TaskSubmission.Kind,
+                of url: String = "https://host/files",
+                at location: String
+            ) throws -> Bool {
+                let url = try #require(URL(string: url))
                 let submission = TaskSubmission(
                     key: UUID(),
                     identifier: 1,
@@ -243,6 +254,11 @@ extension BackgroundTests {
             ] {
                 #expect(try !mayResume(.upload(file), at: other), "\(other)")
             }
+            // Where its host requires https, that is where the request went.
+            #expect(try mayResume(.upload(file), of: "http://host/files", at: "https://host/uploads/1"))
+            #expect(try mayResume(.upload(file), of: "http://host:8080/files", at: "https://host:8080/uploads/1"))
+            #expect(try !mayResume(.upload(file), of: "http://host:8080/files", at: "https://host/uploads/1"))
+            #expect(try !mayResume(.upload(file), of: "http://host/files", at: "https://other/uploads/1"))
         }
     }
 }

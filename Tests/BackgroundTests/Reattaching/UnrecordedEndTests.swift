@@ -34,6 +34,38 @@ extension BackgroundTests {
             #expect(delegate.completionCount(of: task) == 1)
         }
 
+        @Test("An end that waits for its delegate's turn when the agent is killed is told with its file")
+        func killedAgentBefore() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            let (isBusy, goesOn) = (Gate(), Gate())
+            defer { goesOn.open() }
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = 1
+            // The end isn't recorded as long as the agent expects the program to take it: within a second.
+            let configuration = rig.configuration { $0.curl.background.resumableSize = 1000 }
+            let session = URLSession(configuration: configuration, delegate: rig.delegate, delegateQueue: queue)
+            let task = session.downloadTask(with: rig.url("/"))
+            queue.addOperation {
+                isBusy.open()
+                goesOn.waitBlocking()
+            }
+            try await isBusy.wait()
+            task.resume()
+            let engine = try #require(task.engine as? BackgroundEngine)
+            while !engine.handOver.withLock({ if case .due = $0 { true } else { false } }) { await Task.yield() }
+            rig.killAgent()
+            // The next one makes the download once more, or has made it already.
+            try await rig.waitForLog { $0.components(separatedBy: "attached by").count == 3 }
+            goesOn.open()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data("hello".utf8))
+            session.finishTasksAndInvalidate()
+            try await rig.delegate.invalidation()
+            try await rig.wait { rig.stateFiles == [] }
+            #expect(rig.delegate.completionCount(of: task) == 1)
+        }
+
         @Test("An end that the program doesn't take is written down")
         func record() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }

@@ -66,7 +66,11 @@ struct RecordBatchTests {
         let length = try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count
         tasks[1].remove()
         #expect(identifiers == [1, 3])
-        #expect(try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count == length)
+        let content = try Data(contentsOf: directory.url.appendingPathComponent(names[0]))
+        #expect(content.count == length)
+        // Nothing of its request is left there, which may have had credentials.
+        let text = String(decoding: content, as: UTF8.self)
+        #expect(text.contains(#"localhost\/1"#) && text.contains(#"localhost\/3"#) && !text.contains(#"localhost\/2"#))
         tasks[0].remove()
         #expect(identifiers == [3])
         // By another agent.

@@ -196,6 +196,33 @@ extension BackgroundTests {
             #expect(try await agent.replies(1).map(\.disposition) == [.performDefaultHandling])
         }
 
+        @Test("A question about a connection that is dropped with the task it was put to is put to another")
+        func droppedQuestion() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let queue = rig.session.delegateQueue
+            queue.isSuspended = true
+            let tasks = (0..<8).map { _ in rig.download() }
+            try await agent.greet()
+            let submissions = try await agent.submissions(8)
+            let challenge = challenge(ChallengeSender { _ in })
+            agent.say([.question(1, key: nil, ChallengeQuery(challenge, isOfConnection: true))])
+            // It is put to any of them, probably to one of these.
+            let over = try tasks.dropLast().map { task in
+                try #require(submissions.first { $0.identifier == task.taskIdentifier })
+            }
+            agent.say(over.map { AgentMessage.failure(of: $0, .timedOut) })
+            for task in tasks.dropLast() {
+                let engine = try #require(task.engine as? BackgroundEngine)
+                while engine.shared.withLock({ $0.machine.stage != .finished }) { await Task.yield() }
+                task.cancel()
+            }
+            queue.isSuspended = false
+            #expect(try await agent.replies(1).map(\.disposition) == [.performDefaultHandling])
+        }
+
         @Test("A question that comes to a task that has completed meanwhile is answered by default")
         func completedTask() async throws {
             let delegate = RecordingDelegate()

@@ -127,7 +127,10 @@ final class AgentSession: @unchecked Sendable {
             if !task.checkFile() { log("task \(task.record.submission.identifier): its file has been lost") }
             tasks[task.key] = AgentTask(task, in: self)
         }
-        folder.removeFiles(except: tasks.values.reduce(into: []) { $0.formUnion($1.files) })
+        folder.removeFiles(
+            except: tasks.values.reduce(into: []) { $0.formUnion($1.files) },
+            shorterThan: resumableSize
+        )
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }
         launchIfDone()

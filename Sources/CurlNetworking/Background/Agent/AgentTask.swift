@@ -307,6 +307,8 @@ final class AgentTask: @unchecked Sendable {
             progress.counters.requests += 1
             progress.counters.sent = total
         } else {
+            let isFirst = progress.counters.requests == 0 && progress.counters.sent == 0
+            if isFirst, record.submission.upload != nil { progress.sentEarlier = total - growth }
             // Bytes that were lost are sent again.
             progress.counters.sent = max(progress.counters.sent, total)
         }

@@ -1,7 +1,27 @@
+import CurlNetworkingLocks
 import Foundation
 import Glibc
 
 // Messages from the agent, on the client's queue.
+
+/// A question on its way to a delegate. Any thread.
+private final class Inquiry: Sendable {
+    private let isAnswered = Mutex(false)
+    private let dropped: @Sendable () -> Void
+
+    /// Calls `dropped` if the question goes without having been answered.
+    init(_ dropped: @escaping @Sendable () -> Void) {
+        self.dropped = dropped
+    }
+
+    deinit {
+        if !isAnswered.withLock({ $0 }) { dropped() }
+    }
+
+    func noteAnswer() {
+        isAnswered.withLock { $0 = true }
+    }
+}
 
 extension BackgroundClient {
     func receive(_ message: AgentMessage) {
@@ -141,9 +161,25 @@ extension BackgroundClient {
                     ?? tasks.engines.first(where: canBeAsked)
             }
         guard let asked else { return }
+        let inquiry = Inquiry { [self] in
+            queue.async { self.askAnother(than: asked, query, key, number, channel) }
+        }
         // Only to this agent: after a restart, numbers mean something else.
         asked.ask(query) { [queue] reply in
+            inquiry.noteAnswer()
             queue.async { channel.send(.answer(number, reply)) }
         }
+    }
+
+    /// The question has been dropped, perhaps with the other messages about a cancelled task that was over: the agent still waits for an answer.
+    private func askAnother(
+        than asked: BackgroundEngine,
+        _ query: ChallengeQuery,
+        _ key: UUID?,
+        _ number: Int,
+        _ channel: Channel
+    ) {
+        guard isOver(asked), case .attached(let current) = phase, current === channel else { return }
+        ask(query, key, number, channel)
     }
 }

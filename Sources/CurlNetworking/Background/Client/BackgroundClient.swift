@@ -379,5 +379,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         case .detached, .connecting, .closed: break
         }
         phase = .closed
+        checkpoints.end()
     }
 }

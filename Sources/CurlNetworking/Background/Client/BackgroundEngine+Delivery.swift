@@ -109,7 +109,7 @@ extension BackgroundEngine {
     /// path of the program's file is written to a private one.
     private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
         guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
-            let origin = Origin(url), Origin(resource.url) == origin
+            resource.mayBelong(to: url)
         else { return nil }
         let resumeData = UploadResumeData(
             request: StoredRequest(originalRequest, to: url),

@@ -45,6 +45,8 @@ extension TaskState {
         show(progress)
         let new = counters
         var schedules = noteProgress()
+        // After another agent of this task, what it has sent is less than what that one had.
+        if old.sent == 0, let earlier = progress.sentEarlier { mailbox.skipSent(to: earlier) }
         if new.sent > old.sent || new.requests > old.requests && new.sent > 0 {
             let sent = TaskEvent.SentBytes(
                 total: new.sent,

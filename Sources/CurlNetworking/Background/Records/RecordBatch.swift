@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 
 /// The records of tasks that arrived together, in one file, which costs a single wait for the disk: one record in each line. The file
-/// never grows. A record is made void by overwriting the first character of its line, which also works on a full disk. The file is
-/// removed with its last record.
+/// never grows. A record is made void by overwriting its line, which also works on a full disk: it may contain credentials. The file is removed with
+/// its last record.
 ///
 /// A task whose record changes gets its own file. Used by the agent, on its queue.
 ///
@@ -14,42 +14,50 @@ final class RecordBatch: @unchecked Sendable {
     private static let void = UInt8(ascii: "-")
 
     private let path: String
-    /// Where their lines begin, in bytes.
-    private var offsets: [UUID: Int] = [:]
+    /// Where their lines are, in bytes.
+    private var lines: [UUID: Range<Int>] = [:]
 
     init(path: String) {
         self.path = path
     }
 
     /// The keys of the tasks whose records are here.
-    var keys: [UUID] { Array(offsets.keys) }
+    var keys: [UUID] { Array(lines.keys) }
 
-    func note(_ key: UUID, at offset: Int) {
-        offsets[key] = offset
+    func note(_ key: UUID, at line: Range<Int>) {
+        lines[key] = line
     }
 
-    /// The lines that aren't void, and where they begin.
-    static func lines(of content: Data) -> [(offset: Int, line: Data)] {
-        content.split(separator: separator).filter { $0.first != void }.map { ($0.startIndex - content.startIndex, $0) }
+    /// The lines that aren't void, and where they are.
+    static func lines(of content: Data) -> [(place: Range<Int>, line: Data)] {
+        content.split(separator: separator).filter { $0.first != void }.map { line in
+            let start = line.startIndex - content.startIndex
+            return (start..<start + line.count, line)
+        }
     }
 
     /// Makes the record void. Throws if it can't: then another agent will find it.
     func remove(_ key: UUID) throws(SystemError) {
-        guard let offset = offsets.removeValue(forKey: key) else { return }
-        if !offsets.isEmpty { return try makeVoid(at: offset) }
+        guard let line = lines.removeValue(forKey: key) else { return }
+        if !lines.isEmpty { return try makeVoid(line) }
         unlink(path)
     }
 
     /// Removes the file if all of its records are void.
     func removeIfEmpty() {
-        if offsets.isEmpty { unlink(path) }
+        if lines.isEmpty { unlink(path) }
     }
 
-    func makeVoid(at offset: Int) throws(SystemError) {
+    func makeVoid(_ line: Range<Int>) throws(SystemError) {
         let descriptor = uninterrupted { open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .current }
         defer { close(descriptor) }
-        var byte = Self.void
-        guard uninterrupted({ pwrite(descriptor, &byte, 1, off_t(offset)) }) == 1 else { throw .current }
+        let filler = [UInt8](repeating: Self.void, count: line.count)
+        var place = line
+        while !place.isEmpty {
+            let count = uninterrupted { pwrite(descriptor, filler, place.count, off_t(place.lowerBound)) }
+            guard count > 0 else { throw .current }
+            place = place.dropFirst(count)
+        }
     }
 }

@@ -66,8 +66,9 @@ struct SessionFolder {
         let batch = RecordBatch(path: path(name.batchText))
         var content = Data()
         for record in records {
-            batch.note(record.submission.key, at: content.count)
-            content.append(try encoded(record))
+            let line = try encoded(record)
+            batch.note(record.submission.key, at: content.count..<content.count + line.count)
+            content.append(line)
             content.append(RecordBatch.separator)
         }
         try write(content, named: name.batchText, isNew: true)
@@ -157,17 +158,17 @@ struct SessionFolder {
     private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) {
         guard let content = content(of: name) else { return }
         let batch = RecordBatch(path: path(name))
-        for (offset, line) in RecordBatch.lines(of: content) {
+        for (place, line) in RecordBatch.lines(of: content) {
             let record = try? WireCoding.decoder.decode(TaskRecord.self, from: line)
             let fault = record.map(\.fault) ?? "it can't be read"
             if let record, fault == nil, tasks[record.submission.key] == nil {
-                batch.note(record.submission.key, at: offset)
+                batch.note(record.submission.key, at: place)
                 tasks[record.submission.key] = StoredTask(record, in: self, batch: batch)
                 continue
             }
-            if let fault { setAside(line, "\(name).\(offset)", fault) }
+            if let fault { setAside(line, "\(name).\(place.lowerBound)", fault) }
             do throws(SystemError) {
-                try batch.makeVoid(at: offset)
+                try batch.makeVoid(place)
             } catch {
                 log.write("\(url.lastPathComponent)/\(name): a record can't be made void: \(error)")
             }
@@ -231,12 +232,19 @@ struct SessionFolder {
 
     // MARK: - Files
 
-    /// Removes files that belong to no task, left behind by agents that were killed.
-    func removeFiles(except known: Set<String>) {
+    /// Removes files that belong to no task, left behind by agents that were killed. For an hour it spares those that are shorter than `size`, in bytes:
+    /// if a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
+    func removeFiles(except known: Set<String>, shorterThan size: Int64) {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name)
         {
-            unlink(path(ofFile: name))
+            if !mayBeAwaited(name, size) { unlink(path(ofFile: name)) }
         }
+    }
+
+    private func mayBeAwaited(_ name: String, _ size: Int64) -> Bool {
+        var status = stat()
+        guard TemporaryName.kept.matches(name), lstat(path(ofFile: name), &status) == 0 else { return false }
+        return Int64(status.st_size) < size && time(nil) - status.st_mtim.tv_sec < 3600
     }
 
     /// In bytes; nil if there is no such file.

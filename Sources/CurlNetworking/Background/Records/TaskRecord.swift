@@ -91,10 +91,10 @@ extension TaskSubmission {
         return RecordName.identifiers.contains(identifier) ? nil : "no number"
     }
 
-    /// Whether an upload may be resumed there: the request's credentials are sent only to its own origin.
+    /// Whether it is an upload that may be resumed there.
     func mayResume(at resource: UploadResource) -> Bool {
-        guard case .upload = kind, let origin = Origin(request.url) else { return false }
-        return Origin(resource.url) == origin
+        guard case .upload = kind else { return false }
+        return resource.mayBelong(to: request.url)
     }
 }
 

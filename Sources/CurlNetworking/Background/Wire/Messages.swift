@@ -151,6 +151,9 @@ struct TaskProgress: Codable, Sendable {
     var key: UUID
     /// Its `requests` are those in which this agent has sent the body from its beginning: none if it has only sent the rest of one.
     var counters = TaskCounters()
+    /// What an earlier task had sent of the upload that this one continues, in bytes; nil if none, or as long as the server hasn't said so. Not
+    /// to be reported as this task's.
+    var sentEarlier: Int64?
     /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?

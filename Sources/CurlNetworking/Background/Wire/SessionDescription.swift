@@ -9,7 +9,8 @@ struct SessionDescription: Codable, Sendable {
     var resourceTimeout: TimeInterval
     var maximumConnectionsPerHost: Int
     var headers: [String: String]
-    var minimumTLS: UInt16
+    /// nil if the program has set none.
+    var minimumTLS: UInt16?
     var maximumTLS: UInt16
     /// `connectionProxyDictionary` as a property list; nil for the agent's environment.
     var proxies: Data?
@@ -28,7 +29,7 @@ struct SessionDescription: Codable, Sendable {
         resourceTimeout = configuration.timeoutIntervalForResource
         maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         headers = ResponseDescription.texts(of: configuration.httpAdditionalHeaders ?? [:])
-        minimumTLS = configuration.tlsMinimumSupportedProtocolVersion.rawValue
+        minimumTLS = configuration.chosenMinimumTLSVersion?.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap { dictionary in
             let named = Dictionary(
@@ -72,7 +73,7 @@ struct SessionDescription: Codable, Sendable {
         configuration.timeoutIntervalForResource = resourceTimeout
         configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
         configuration.httpAdditionalHeaders = headers
-        if let version = tls_protocol_version_t(rawValue: minimumTLS) {
+        if let minimumTLS, let version = tls_protocol_version_t(rawValue: minimumTLS) {
             configuration.tlsMinimumSupportedProtocolVersion = version
         }
         if let version = tls_protocol_version_t(rawValue: maximumTLS) {
@@ -94,7 +95,6 @@ struct SessionDescription: Codable, Sendable {
         curl.temporaryDirectory = folder
         try curl.validate()
         configuration.curl = curl
-        try configuration.validateTLSVersions()
         return configuration
     }
 }
