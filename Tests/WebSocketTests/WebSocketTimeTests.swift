@@ -126,6 +126,26 @@ struct WebSocketTimeTests {
         #expect(task.closeCode == .abnormalClosure)
     }
 
+    @Test("Messages that nobody receives don't keep a server from taking what is to be sent before the close frame")
+    func closingWithFullInbox() async throws {
+        let rig = try WebSocketRig { event in
+            switch event {
+            // It reads on when all of its own has been read.
+            case .opened:
+                return [.stopReading] + (0..<16).map { _ in .frame(.binary(Data(count: 1 << 20))) } + [.resumeReading]
+            case .received(let frame): return frame.closeCode == 1000 ? [.frame(.close(1000))] : []
+            case .finished: return []
+            }
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        // More than the system takes.
+        for _ in 0..<16 { task.send(.data(Data(count: 1 << 20))) { if $0 != nil { delegate.note("unsent") } } }
+        task.cancel(with: .normalClosure, reason: nil)
+        #expect(try await delegate.completion() == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+    }
+
     @Test("A server that answers the close frame and doesn't hang up is hung up on", arguments: [true, false])
     func lingering(serverIsFirst: Bool) async throws {
         let rig = try WebSocketRig { event in
