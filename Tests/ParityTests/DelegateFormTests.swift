@@ -18,7 +18,7 @@ struct DelegateFormTests {
     ]
     private static let expected = [
         (questions + reports + ["didComplete"]).sorted(), (questions + ["didComplete"]).sorted(),
-        ["didComplete", "needNewBodyStreamFrom 0"], ["didComplete", "needNewBodyStreamFrom 0"],
+        ["didComplete", "needNewBodyStreamFrom 0 on the delegate queue"], ["didComplete", "needNewBodyStreamFrom 0"],
     ]
 
     private static func server() throws -> LoopbackServer {

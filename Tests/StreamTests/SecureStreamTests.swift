@@ -84,6 +84,124 @@ struct SecureStreamTests {
         #expect(try await task.rest().hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
+    typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+    /// Trusts every server, in both methods.
+    private final class BothLevels: NSObject, URLSessionTaskDelegate {
+        let asked = Watched<[String]>([])
+
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            asked.update { $0.append("session") }
+            completionHandler(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            asked.update { $0.append("task") }
+            completionHandler(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+    }
+
+    /// Trusts every server, in the session's method. Isn't the delegate of any task.
+    private final class SessionLevel: NSObject, URLSessionDelegate {
+        let wasOnQueue = Watched<[Bool]>([])
+
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            wasOnQueue.update { $0.append(OperationQueue.current === session.delegateQueue) }
+            completionHandler(.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+    }
+
+    /// The same in the async form, of an object that could have the task's method as well.
+    private final class AsyncSessionLevel: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            (.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+    }
+
+    private final class Indifferent: NSObject, URLSessionTaskDelegate {}
+
+    /// What a server answers that only a delegate trusts.
+    private func answer(
+        session delegate: any URLSessionDelegate,
+        task own: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> String {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.trusting(nginx, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = try task(session, nginx.url(.showing(.selfsigned)))
+        task.delegate = own
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Self.request)
+        return try await task.rest()
+    }
+
+    @Test("The task's method is asked first, and the session's where no delegate has that")
+    func whoIsAsked() async throws {
+        let both = BothLevels()
+        #expect(try await answer(session: both).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(both.asked.value == ["task"])
+        let sessions = SessionLevel()
+        #expect(try await answer(session: sessions).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(try await answer(session: sessions, task: Indifferent()).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(sessions.wasOnQueue.value == [true, true])
+        let own = BothLevels()
+        #expect(try await answer(session: sessions, task: own).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(own.asked.value == ["task"])
+        #expect(sessions.wasOnQueue.value.count == 2)
+        for own in [nil, Indifferent()] {
+            let text = try await answer(session: AsyncSessionLevel(), task: own)
+            #expect(text.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        }
+    }
+
+    @Test("Where no delegate has either method, verification decides")
+    func nobodyIsAsked() async throws {
+        for own in [nil, Indifferent()] {
+            await #expect {
+                try await answer(session: Indifferent(), task: own)
+            } throws: {
+                ($0 as? URLError)?.code == .serverCertificateHasUnknownRoot
+            }
+        }
+    }
+
+    @Test("Versions of TLS that contradict each other fail the task once TLS is to begin")
+    func impossibleVersions() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) {
+            $0.tlsMinimumSupportedProtocolVersion = .TLSv13
+            $0.tlsMaximumSupportedProtocolVersion = .TLSv12
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("plain")
+        #expect(try await task.text(5) == "plain")
+        task.startSecureConnection()
+        let error = try await recorder.completion()
+        #expect(error?.code == .secureConnectionFailed)
+        #expect(error?.localizedDescription.contains("newer than the newest") == true)
+    }
+
     @Test("A server that wants a certificate gets the delegate's", arguments: [TLSNginx.Port.asking, .askingInOldWay])
     func clientCertificate(_ port: TLSNginx.Port) async throws {
         let nginx = try TLSNginx.shared()

@@ -63,7 +63,7 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
 
     init(_ url: URL) throws {
         site = StreamConnection.Site(
-            peer: TLSClient.Peer(host: "127.0.0.1"),
+            peer: .success(TLSClient.Peer(host: "127.0.0.1")),
             origin: try #require(Origin(url)),
             handshakeTimeout: .seconds(60),
             isEncrypted: false

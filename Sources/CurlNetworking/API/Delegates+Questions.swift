@@ -5,7 +5,7 @@ import Foundation
 // task's own delegate passes the question on to the session's, and a session's delegate gives the default answer.
 
 extension URLSessionDelegate {
-    /// Calls the async form; if there is none, the task's method is called, as on Apple's platforms.
+    /// Calls the async form; if there is none, the task's method is called, as on Apple's platforms, unless it was called first.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -16,7 +16,7 @@ extension URLSessionDelegate {
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
             let sender = challenge.sender as? ChallengeSender
-            if sender?.sessionDelegateDeclines() != true { completionHandler(.performDefaultHandling, nil) }
+            if sender?.tryAlternative(to: .session) != true { completionHandler(.performDefaultHandling, nil) }
         }
     }
 
@@ -63,7 +63,8 @@ extension URLSessionTaskDelegate {
         return request
     }
 
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the default handling applies.
+    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the default handling applies. After
+    /// ``URLSessionStreamTask/startSecureConnection()``, the session's method is called before that.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -71,31 +72,25 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let sender = challenge.sender as? ChallengeSender
-        AsyncForm.ask(
-            self,
-            .challenge,
-            about: task,
-            in: session,
-            next: \.task,
-            default: self.defaultAnswer(to: sender, about: task, in: session)
-        ) {
-            completionHandler($0.0, $0.1)
-        } method: {
-            await $0.urlSession(session, task: task, didReceive: challenge)
+        AsyncForm.ask(self, .challenge, about: task, in: session, next: \.task, default: nil) {
+            (answer: (URLSession.AuthChallengeDisposition, URLCredential?)?) in
+            if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
+            if let sender, self.isAsked(about: task, in: session) {
+                sender.noteMissingMethods()
+                if sender.tryAlternative(to: .task) { return }
+            }
+            completionHandler(.performDefaultHandling, nil)
+        } method: { delegate -> (URLSession.AuthChallengeDisposition, URLCredential?)? in
+            await delegate.urlSession(session, task: task, didReceive: challenge)
         } passingOn: { next in
             sender?.noteAsking(.session)
             next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
         }
     }
 
-    private func defaultAnswer(
-        to sender: ChallengeSender?,
-        about task: URLSessionTask,
-        in session: URLSession
-    ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        // Another delegate may have passed the question on to this one.
-        if task.delegate === self || session.delegate === self { sender?.noteMissingMethods() }
-        return (.performDefaultHandling, nil)
+    /// False for an object to which a delegate passes its questions on.
+    private func isAsked(about task: URLSessionTask, in session: URLSession) -> Bool {
+        task.delegate === self || session.delegate === self
     }
 
     /// Answers with the default handling.

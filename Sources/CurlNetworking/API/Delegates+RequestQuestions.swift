@@ -3,8 +3,8 @@ import Foundation
 // Questions about requests before they are sent, in both forms: see Delegates+Questions.swift.
 
 extension URLSessionTaskDelegate {
-    /// Calls the async form, then the methods that ask for a stream from an offset. If there are none of these either, the question is passed
-    /// on to the session's delegate, or there is no stream.
+    /// Calls the async form, then, on the delegate queue, the methods that ask for a stream from an offset. If there are none of these either,
+    /// the question is passed on to the session's delegate, or there is no stream.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -14,7 +14,10 @@ extension URLSessionTaskDelegate {
             await $0.urlSession(session, needNewBodyStreamForTask: task)
         } then: { answer in
             if let answer { return completionHandler(answer) }
-            self.urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
+            session.core.deliveryQueue.addOperation {
+                guard task.state != .completed else { return }
+                self.urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
+            }
         }
     }
 

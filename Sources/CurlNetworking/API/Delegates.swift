@@ -17,7 +17,8 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 
     /// Asks how to answer a challenge about the connection: the server's certificate, the client's, NTLM or Negotiate. If a delegate
-    /// doesn't implement it, the task's method is called instead. See <doc:TLS> and <doc:Authentication>.
+    /// doesn't implement it, the task's method is called instead; for a stream task, the task's method comes first. See <doc:TLS>,
+    /// <doc:StreamTasks> and <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -62,8 +63,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// Asks how to answer a challenge from the server or proxy. Asked for tasks of every kind. The handler may be called later, from any
-    /// thread; its first call counts. See <doc:Authentication>.
+    /// Asks how to answer a challenge from the server or proxy, also about the certificates of a stream task that begins TLS. Asked for
+    /// tasks of every kind. The handler may be called later, from any thread; its first call counts. See <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

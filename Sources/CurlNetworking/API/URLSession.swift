@@ -51,7 +51,6 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         let copy = configuration.copy() as? URLSessionConfiguration ?? configuration
         do {
             try copy.curl.validate()
-            try copy.validateTLSVersions()
         } catch {
             preconditionFailure("\(error)")
         }

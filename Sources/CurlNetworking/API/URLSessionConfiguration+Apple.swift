@@ -47,11 +47,11 @@ extension SSLProtocol {
     /// nil for the session's default.
     fileprivate var version: tls_protocol_version_t? {
         switch self {
-        case .sslProtocolUnknown, .sslProtocolAll, .tlsProtocolMaxSupported: nil
+        case .sslProtocolUnknown, .sslProtocolAll: nil
         case .sslProtocol2, .sslProtocol3, .sslProtocol3Only, .tlsProtocol1, .tlsProtocol1Only: .TLSv10
         case .tlsProtocol11: .TLSv11
         case .tlsProtocol12: .TLSv12
-        case .tlsProtocol13: .TLSv13
+        case .tlsProtocol13, .tlsProtocolMaxSupported: .TLSv13
         case .dtlsProtocol1: .DTLSv10
         case .dtlsProtocol12: .DTLSv12
         }
@@ -65,7 +65,10 @@ extension URLSessionConfiguration {
     @available(*, deprecated, renamed: "tlsMinimumSupportedProtocolVersion")
     public var tlsMinimumSupportedProtocol: SSLProtocol {
         get { SSLProtocol(tlsMinimumSupportedProtocolVersion) }
-        set { tlsMinimumSupportedProtocolVersion = newValue.version ?? TLSPlan.defaultMinimum }
+        set {
+            guard let version = newValue.version else { return chosenMinimumTLSVersion = nil }
+            tlsMinimumSupportedProtocolVersion = version
+        }
     }
 
     /// The older name of ``tlsMaximumSupportedProtocolVersion``, which it reads and sets. Versions before TLS 1.0 count as TLS 1.0.

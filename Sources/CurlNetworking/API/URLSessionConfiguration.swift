@@ -21,7 +21,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var allowsCellularAccess = true
         var allowsExpensiveNetworkAccess = true
         var allowsConstrainedNetworkAccess = true
-        var allowsUltraConstrainedNetworkAccess = true
+        var allowsUltraConstrainedNetworkAccess = false
         var multipathServiceType = MultipathServiceType.none
         var isDiscretionary = false
         var sessionSendsLaunchEvents = true
@@ -39,34 +39,40 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var urlCache: URLCache?
         var shouldUseExtendedBackgroundIdleMode = false
         var protocolClasses: [AnyClass]? = []
-        var tlsMinimumSupportedProtocolVersion = TLSPlan.defaultMinimum
+        /// nil unless the program has set one.
+        var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t?
         var tlsMaximumSupportedProtocolVersion = TLSPlan.defaultMaximum
         var requiresDNSSECValidation = false
         var enablesEarlyData = false
         var usesClassicLoadingMode = true
         var curl = CurlOptions()
         var dividesParts = true
+
+        /// With the process's shared storages.
+        static var withSharedStorages: Values {
+            var values = Values()
+            values.httpCookieStorage = .shared
+            values.urlCredentialStorage = .shared
+            values.urlCache = CurlURLCache.ofSessions
+            return values
+        }
     }
 
     private init(values: Values) {
         self.values = values
     }
 
-    /// A configuration without storages; use ``default`` or ``ephemeral`` instead.
-    @available(*, deprecated, renamed: "URLSessionConfiguration.default", message: "Use .default instead.")
+    /// The same as ``default``, with the process's shared cache, cookies and credentials.
+    @available(*, deprecated, renamed: "URLSessionConfiguration.default", message: "Use .default, which is the same.")
     public override init() {
-        values = Values()
+        values = .withSharedStorages
     }
 
     /// A new configuration that uses the process's shared cache, cookies and credentials.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/default>
     open class var `default`: URLSessionConfiguration {
-        var values = Values()
-        values.httpCookieStorage = .shared
-        values.urlCredentialStorage = .shared
-        values.urlCache = CurlURLCache.ofSessions
-        return URLSessionConfiguration(values: values)
+        URLSessionConfiguration(values: .withSharedStorages)
     }
 
     /// A new configuration whose cache, cookies and credentials are kept in memory, as long as the session lives.
@@ -181,7 +187,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.allowsConstrainedNetworkAccess = newValue } }
     }
 
-    /// Whether connections may be made over a satellite network or similar. No effect: Linux doesn't say which network that is.
+    /// Whether connections may be made over a satellite network or similar; the default is false. No effect: Linux doesn't say which network
+    /// that is.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsultraconstrainednetworkaccess>
     open var allowsUltraConstrainedNetworkAccess: Bool {
@@ -241,7 +248,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which only affects requests with a
-    /// `mainDocumentURL`.
+    /// `mainDocumentURL`. If the storage's own `cookieAcceptPolicy` is stricter, that counts. See <doc:Cookies>.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { current.httpCookieAcceptPolicy }
         set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }
@@ -299,15 +306,29 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.protocolClasses = newValue } }
     }
 
-    /// The oldest version of TLS to use; the default is TLS 1.2. Older ones work only if the system's OpenSSL still allows them.
+    /// The oldest version of TLS to use; the default is TLS 1.2, or ``tlsMaximumSupportedProtocolVersion`` if that is older. Versions before
+    /// TLS 1.2 work only if the system's OpenSSL still allows them.
+    ///
+    /// If it is newer than the maximum, tasks that need TLS fail with `URLError.secureConnectionFailed`, and so they do if either is a version
+    /// of DTLS.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsminimumsupportedprotocolversion>
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
+        get {
+            let values = current
+            return values.tlsMinimumSupportedProtocolVersion
+                ?? TLSPlan.minimum(upTo: values.tlsMaximumSupportedProtocolVersion)
+        }
+        set { chosenMinimumTLSVersion = newValue }
+    }
+
+    /// The oldest version of TLS that the program has set; nil if it has left that to the default.
+    var chosenMinimumTLSVersion: tls_protocol_version_t? {
         get { current.tlsMinimumSupportedProtocolVersion }
         set { lock.withLock { values.tlsMinimumSupportedProtocolVersion = newValue } }
     }
 
-    /// The newest version of TLS to use; the default is TLS 1.3.
+    /// The newest version of TLS to use; the default is TLS 1.3. See ``tlsMinimumSupportedProtocolVersion``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsmaximumsupportedprotocolversion>
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
@@ -348,15 +369,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return [
             "URLSessionConfiguration.requiresDNSSECValidation has no effect: answers to name look-ups are not validated."
         ]
-    }
-
-    func validateTLSVersions() throws(CurlOptionsError) {
-        let values = current
-        try CurlOptions.TLSOptions.validate(
-            values.tlsMinimumSupportedProtocolVersion,
-            values.tlsMaximumSupportedProtocolVersion,
-            as: "tls"
-        )
     }
 
     /// Options of the transport; see ``CurlOptions``. An addition of this module.

@@ -129,8 +129,10 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// Completes the reads and writes so far, and continues over TLS, as the client: from the beginning, or in the middle of a
     /// conversation, as with STARTTLS. Later reads and writes wait for the handshake.
     ///
-    /// The server's certificate, including its name, is verified like an https server's, and the delegate gets the same challenges
-    /// about the connection. If TLS can't begin, the task fails. Needs a libcurl that uses OpenSSL.
+    /// The server's certificate, including its name, is verified like an https server's. The delegate gets the same challenges about the
+    /// connection in ``URLSessionTaskDelegate/urlSession(_:task:didReceive:completionHandler:)``, or, if it doesn't implement that, in
+    /// ``URLSessionDelegate/urlSession(_:didReceive:completionHandler:)``. If TLS can't begin, the task fails. Needs a libcurl that uses
+    /// OpenSSL.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/startsecureconnection()>
     open func startSecureConnection() {

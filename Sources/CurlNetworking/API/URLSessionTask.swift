@@ -121,8 +121,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { engine?.changeSettings { $0.earliestBeginDate = newValue } }
     }
 
-    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is true. A hint without effect:
-    /// pieces are merged while the delegate is busy, within the memory limits in <doc:FlowOfBytes>.
+    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is false for downloads and for tasks
+    /// with completion handlers, and true for others. A hint without effect: pieces are merged while the delegate is busy, within the memory
+    /// limits in <doc:FlowOfBytes>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {

@@ -3,9 +3,15 @@ import CurlNetworkingLocks
 
 /// A challenge on its way to a delegate, and the way back for the answer. Only the first answer counts. Any thread.
 struct ChallengeQuestion: Sendable {
+    /// Which method is called, and which one if no delegate has that.
+    enum Order: Sendable {
+        case task
+        case taskThenSession
+        case sessionThenTask
+    }
+
     let challenge: URLAuthenticationChallenge
-    /// To be put to the session's delegate rather than the task's.
-    let isOfConnection: Bool
+    let order: Order
     let sender: ChallengeSender
 }
 
@@ -19,19 +25,30 @@ struct ChallengeAnswer: Sendable {
 
 /// Takes a delegate's answer: from the completion handler or, in the older style, as the challenge's `sender`.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
+    /// Delegates have one method for challenges of the session, and one for those of a task.
+    enum Method: Sendable {
+        case session, task
+    }
+
     private let state: Mutex<State>
 
     private struct State {
         /// nil once the question is answered or withdrawn.
         var handler: (@Sendable (ChallengeAnswer) -> Void)?
-        /// Asks the task's method, if the session's delegate turns out to have none. Retains the session, so it is dropped with the handler.
-        var alternative: (@Sendable () -> Void)?
+        /// Calls the other method, if it turns out that no delegate has this one. Retains the session, so it is dropped with the handler.
+        var alternative: (method: Method, call: @Sendable () -> Void)?
         /// Who is being asked, as far as known.
         var asked = ChallengeAnswerers.Answerer.session
 
         mutating func end() -> State {
             defer { (handler, alternative) = (nil, nil) }
             return self
+        }
+
+        mutating func takeAlternative(to method: Method) -> (@Sendable () -> Void)? {
+            guard let alternative, alternative.method == method else { return nil }
+            self.alternative = nil
+            return alternative.call
         }
     }
 
@@ -47,7 +64,7 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         state.handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
-    /// No delegate implements a method: the default handling that follows isn't a delegate's answer.
+    /// No delegate implements the task's method: default handling that follows isn't a delegate's answer.
     func noteMissingMethods() {
         noteAsking(.neither)
     }
@@ -65,15 +82,15 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
 
     var isWithdrawn: Bool { state.withLock { $0.handler == nil } }
 
-    /// What to do if the session's delegate declines.
-    func setAlternative(_ alternative: @escaping @Sendable () -> Void) {
-        state.withLock { $0.alternative = alternative }
+    /// What to do if no delegate has `method`.
+    func setAlternative(to method: Method, _ call: @escaping @Sendable () -> Void) {
+        state.withLock { $0.alternative = (method, call) }
     }
 
-    /// The session's delegate doesn't implement its method. False if there is no one else to ask, or they were asked already.
-    func sessionDelegateDeclines() -> Bool {
-        guard let alternative = state.withLock({ $0.alternative.take() }) else { return false }
-        alternative()
+    /// No delegate has `method`. False if there is no alternative, or it was tried already.
+    func tryAlternative(to method: Method) -> Bool {
+        guard let call = state.withLock({ $0.takeAlternative(to: method) }) else { return false }
+        call()
         return true
     }
 
@@ -119,6 +136,12 @@ extension ChallengeAnswer {
 }
 
 extension ChallengeQuestion {
+    /// With Apple's precedence for requests: a connection's challenge goes to the session's delegate, and to the task's if the session's
+    /// doesn't implement the method; all others go to the task's.
+    init(challenge: URLAuthenticationChallenge, isOfConnection: Bool, sender: ChallengeSender) {
+        self.init(challenge: challenge, order: isOfConnection ? .sessionThenTask : .task, sender: sender)
+    }
+
     /// For a challenge from a program's own protocol class.
     init(reported challenge: URLAuthenticationChallenge, sender: ChallengeSender) {
         let method = challenge.protectionSpace.authenticationMethod
@@ -131,21 +154,40 @@ extension ChallengeQuestion {
         "NSURLAuthenticationMethodClientCertificate",
     ]
 
-    /// Asks with Apple's precedence: a connection's challenge goes to the session's delegate, and to the task's if the session's doesn't
-    /// implement the method; all others go to the task's. On the delegate queue.
+    /// Asks in the order that it has. On the delegate queue.
     func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
-        let sender = sender
         guard !sender.isWithdrawn else { return }
-        guard isOfConnection, let delegate = session.core.delegates.session else {
-            return putToTask(task, in: session, delegates)
+        switch (order, session.core.delegates.session) {
+        case (.task, _), (_, nil):
+            putToTask(task, in: session, delegates)
+        case (.taskThenSession, let delegate?):
+            setAlternative(to: .task, about: task, in: session) { putToSession(session, delegate) }
+            putToTask(task, in: session, delegates)
+        case (.sessionThenTask, let delegate?):
+            setAlternative(to: .session, about: task, in: session) { putToTask(task, in: session, delegates) }
+            putToSession(session, delegate)
         }
-        sender.setAlternative {
+    }
+
+    /// - Parameter call: Called on the delegate queue.
+    private func setAlternative(
+        to method: ChallengeSender.Method,
+        about task: URLSessionTask,
+        in session: URLSession,
+        _ call: @escaping @Sendable () -> Void
+    ) {
+        let sender = sender
+        sender.setAlternative(to: method) {
             session.core.deliveryQueue.addOperation {
                 // A connection may outlive the task.
-                if task.state == .completed { return sender.answer(.performDefaultHandling, nil) }
-                putToTask(task, in: session, delegates)
+                if task.state == .completed { sender.answer(.performDefaultHandling, nil) } else { call() }
             }
         }
+    }
+
+    private func putToSession(_ session: URLSession, _ delegate: any URLSessionDelegate) {
+        let sender = sender
+        sender.noteAsking(.session)
         delegate.urlSession(session, didReceive: challenge) { sender.answer($0, $1) }
     }
 
@@ -153,7 +195,8 @@ extension ChallengeQuestion {
         let sender = sender
         guard let delegate = delegates.task else {
             sender.noteMissingMethods()
-            return sender.answer(.performDefaultHandling, nil)
+            if !sender.tryAlternative(to: .task) { sender.answer(.performDefaultHandling, nil) }
+            return
         }
         sender.noteAsking(delegate === session.core.delegates.session ? .session : .task)
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }

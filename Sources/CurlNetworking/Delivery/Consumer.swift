@@ -52,6 +52,14 @@ extension Consumer {
         }
     }
 
+    /// The default of the task's property of that name: false where the body comes as a whole.
+    var prefersIncrementalDelivery: Bool {
+        switch self {
+        case .delegate, .bytes, .webSocket, .stream: true
+        case .downloadDelegate, .dataHandler, .fileHandler, .data, .file, .informed: false
+        }
+    }
+
     /// The reads and writes of a stream task; nil for tasks of other kinds.
     var port: StreamPort? {
         if case .stream(let port) = self { port } else { nil }

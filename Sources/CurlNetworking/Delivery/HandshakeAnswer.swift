@@ -47,7 +47,12 @@ extension HandshakeQuestion {
 
 extension ChallengeQuestion {
     /// Puts the question of a TLS handshake.
-    init(_ question: HandshakeQuestion, at origin: Origin, sender: ChallengeSender) {
+    init(
+        _ question: HandshakeQuestion,
+        at origin: Origin,
+        to order: Order = .sessionThenTask,
+        sender: ChallengeSender
+    ) {
         let challenge = URLAuthenticationChallenge(
             protectionSpace: HandshakeSpace(question, at: origin),
             proposedCredential: nil,
@@ -56,6 +61,6 @@ extension ChallengeQuestion {
             error: nil,
             sender: sender
         )
-        self.init(challenge: challenge, isOfConnection: true, sender: sender)
+        self.init(challenge: challenge, order: order, sender: sender)
     }
 }

@@ -4,7 +4,8 @@ import Foundation
 /// A session's TLS settings.
 struct TLSPlan: Sendable {
     private let options: CurlOptions.TLSOptions
-    private let minimumVersion: tls_protocol_version_t
+    /// nil if the program has set none.
+    private let minimumVersion: tls_protocol_version_t?
     private let maximumVersion: tls_protocol_version_t
     private let environment: [String: String]
     /// One for each set of authorities in the configuration, shared by hosts.
@@ -15,7 +16,7 @@ struct TLSPlan: Sendable {
     init(_ configuration: URLSessionConfiguration, environment: [String: String] = TLSPlan.environment()) {
         let curl = configuration.curl
         options = curl.tls
-        minimumVersion = configuration.tlsMinimumSupportedProtocolVersion
+        minimumVersion = configuration.chosenMinimumTLSVersion
         maximumVersion = configuration.tlsMaximumSupportedProtocolVersion
         self.environment = environment
         let all = [curl.tls] + curl.hosts.patterns.compactMap { curl.hosts[$0].tls }
@@ -32,21 +33,28 @@ struct TLSPlan: Sendable {
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         let resolverTrust = resolverTrust.map { [$0] } ?? []
         guard origin.usesTLS else { return resolverTrust }
-        let (settings, store) = content(for: origin, hosts)
-        return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? []) + resolverTrust
+        do throws(TransferFailure) {
+            let (settings, store) = try content(for: origin, hosts)
+            return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? []) + resolverTrust
+        } catch {
+            return [ImpossibleTLS(failure: error)]
+        }
     }
 
     /// The settings for a TLS connection to `origin` that isn't libcurl's.
-    func peer(at origin: Origin, _ hosts: HostRules) -> TLSClient.Peer {
+    func peer(at origin: Origin, _ hosts: HostRules) throws(TransferFailure) -> TLSClient.Peer {
         var peer = TLSClient.Peer(host: origin.host)
-        (peer.settings, peer.trust) = content(for: origin, hosts)
+        (peer.settings, peer.trust) = try content(for: origin, hosts)
         return peer
     }
 
-    private func content(for origin: Origin, _ hosts: HostRules) -> (TLSSettings, TrustStore?) {
+    private func content(
+        for origin: Origin,
+        _ hosts: HostRules
+    ) throws(TransferFailure) -> (TLSSettings, TrustStore?) {
         let options = hosts.first(\.tls, for: origin) ?? options
         var settings = TLSSettings()
-        let (minimum, maximum) = (options.minimumVersion ?? minimumVersion, options.maximumVersion ?? maximumVersion)
+        let (minimum, maximum) = try versions(options)
         if minimum != Self.defaultMinimum { settings.minimumVersion = minimum.rawValue }
         if maximum != Self.defaultMaximum { settings.maximumVersion = maximum.rawValue }
         settings.cipherList = options.cipherSuites?.joined(separator: ":")
@@ -55,6 +63,23 @@ struct TLSPlan: Sendable {
         settings.clientCertificate = options.identity?.certificate
         settings.verifiesServer = !trustsAnyCertificate(origin, hosts)
         return (settings, options.trustContent(environment: environment).flatMap { stores[$0] })
+    }
+
+    /// The oldest and the newest version. Apple's properties may name some that contradict each other.
+    private func versions(
+        _ options: CurlOptions.TLSOptions
+    ) throws(TransferFailure) -> (minimum: tls_protocol_version_t, maximum: tls_protocol_version_t) {
+        let maximum = options.maximumVersion ?? maximumVersion
+        let minimum = options.minimumVersion ?? minimumVersion ?? Self.minimum(upTo: maximum)
+        guard [minimum, maximum].allSatisfy({ $0.rawValue <= tls_protocol_version_t.TLSv13.rawValue }) else {
+            let text = "DTLS, which is for datagrams, is set as a version of TLS."
+            throw TransferFailure(code: .sslConnectError, text: text)
+        }
+        guard minimum.rawValue <= maximum.rawValue else {
+            let text = "The oldest version of TLS that is allowed is newer than the newest."
+            throw TransferFailure(code: .sslConnectError, text: text)
+        }
+        return (minimum, maximum)
     }
 
     func trustsAnyCertificate(_ origin: Origin, _ hosts: HostRules) -> Bool {
@@ -74,6 +99,18 @@ struct TLSPlan: Sendable {
 
     static let defaultMinimum = tls_protocol_version_t.TLSv12
     static let defaultMaximum = tls_protocol_version_t.TLSv13
+
+    /// The oldest version, if the program has set only the newest.
+    static func minimum(upTo maximum: tls_protocol_version_t) -> tls_protocol_version_t {
+        maximum.rawValue < defaultMinimum.rawValue ? maximum : defaultMinimum
+    }
+}
+
+/// Fails every transfer before it opens a connection.
+private struct ImpossibleTLS: ConnectionSettings {
+    let failure: TransferFailure
+
+    func apply(to easy: EasyHandle) throws(TransferFailure) { throw failure }
 }
 
 extension CurlOptions.TLSOptions {

@@ -112,6 +112,7 @@ struct TaskSettings: Sendable, Hashable, Codable {
     var description: String?
     var priority = URLSessionTask.defaultPriority
     var earliestBeginDate: Date?
+    /// Depends on who gets the result, unless the program has set it.
     var prefersIncrementalDelivery = true
     var expectsToReceive = NSURLSessionTransferSizeUnknown
     var expectsToSend = NSURLSessionTransferSizeUnknown

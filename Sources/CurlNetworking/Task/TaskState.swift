@@ -31,6 +31,7 @@ struct TaskState: ~Copyable {
         self.consumer = consumer
         self.currentRequest = currentRequest
         self.counters = counters
+        settings.prefersIncrementalDelivery = consumer.prefersIncrementalDelivery
     }
 
     // MARK: - Wishes

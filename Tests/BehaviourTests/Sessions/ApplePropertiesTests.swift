@@ -19,7 +19,7 @@ struct ApplePropertiesTests {
         let configuration = URLSessionConfiguration.ephemeral
         #expect(configuration.allowsExpensiveNetworkAccess)
         #expect(configuration.allowsConstrainedNetworkAccess)
-        #expect(configuration.allowsUltraConstrainedNetworkAccess)
+        #expect(!configuration.allowsUltraConstrainedNetworkAccess)
         #expect(configuration.multipathServiceType == .none)
         #expect(!configuration.requiresDNSSECValidation)
         #expect(!configuration.enablesEarlyData)
@@ -27,7 +27,7 @@ struct ApplePropertiesTests {
         #expect(configuration.identifier == nil)
         configuration.allowsExpensiveNetworkAccess = false
         configuration.allowsConstrainedNetworkAccess = false
-        configuration.allowsUltraConstrainedNetworkAccess = false
+        configuration.allowsUltraConstrainedNetworkAccess = true
         configuration.multipathServiceType = .handover
         configuration.enablesEarlyData = true
         configuration.usesClassicLoadingMode = false
@@ -36,7 +36,7 @@ struct ApplePropertiesTests {
         let copy = session.configuration
         #expect(!copy.allowsExpensiveNetworkAccess)
         #expect(!copy.allowsConstrainedNetworkAccess)
-        #expect(!copy.allowsUltraConstrainedNetworkAccess)
+        #expect(copy.allowsUltraConstrainedNetworkAccess)
         #expect(copy.multipathServiceType == .handover)
         #expect(copy.enablesEarlyData)
         #expect(!copy.usesClassicLoadingMode)
@@ -54,7 +54,25 @@ struct ApplePropertiesTests {
         #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv12)
         older.tlsMaximumSupportedProtocol = .tlsProtocol12
         #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv12)
+        older.tlsMinimumSupportedProtocol = .tlsProtocolMaxSupported
+        older.tlsMaximumSupportedProtocol = .tlsProtocolMaxSupported
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv13)
+        #expect(configuration.tlsMaximumSupportedProtocolVersion == .TLSv13)
         #expect(SSLProtocol.tlsProtocolMaxSupported.rawValue == 999)
+    }
+
+    @Test("An older maximum lowers the minimum, until the program sets one")
+    func loweredMinimum() {
+        let configuration = URLSessionConfiguration.ephemeral
+        let older: any OlderTLSNames = configuration
+        older.tlsMaximumSupportedProtocol = .tlsProtocol11
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv11)
+        configuration.tlsMinimumSupportedProtocolVersion = .TLSv12
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv12)
+        older.tlsMinimumSupportedProtocol = .sslProtocolUnknown
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv11)
+        configuration.tlsMaximumSupportedProtocolVersion = .TLSv13
+        #expect(configuration.tlsMinimumSupportedProtocolVersion == .TLSv12)
     }
 
     @Test("Raw values are Apple's")
@@ -74,12 +92,18 @@ struct ApplePropertiesTests {
         #expect((session as any NSCopying).copy(with: nil) as AnyObject === session)
     }
 
-    @Test("A task keeps whether its delegate prefers pieces")
+    @Test("A task prefers pieces unless its result comes as a whole, and keeps what the program says instead")
     func prefersIncrementalDelivery() throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let task = session.dataTask(with: try #require(URL(string: "http://localhost/")))
-        #expect(task.prefersIncrementalDelivery)
+        let url = try #require(URL(string: "http://localhost/"))
+        let task = session.dataTask(with: url)
+        let tasks: [URLSessionTask] = [
+            session.dataTask(with: url) { _, _, _ in }, session.downloadTask(with: url),
+            session.downloadTask(with: url) { _, _, _ in }, session.webSocketTask(with: url),
+            session.uploadTask(with: URLRequest(url: url), from: Data()), task,
+        ]
+        #expect(tasks.map(\.prefersIncrementalDelivery) == [false, false, false, true, true, true])
         task.prefersIncrementalDelivery = false
         #expect(!task.prefersIncrementalDelivery)
     }

@@ -4,6 +4,16 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
+/// Calls an initialiser that is deprecated, without the compiler's warning.
+private protocol OlderMaker {
+    static func make() -> URLSessionConfiguration
+}
+
+private enum OlderInitialiser: OlderMaker {
+    @available(*, deprecated)
+    static func make() -> URLSessionConfiguration { URLSessionConfiguration() }
+}
+
 @Suite("A session's configuration", .timeLimit(.minutes(1)))
 struct SessionConfigurationCopyTests {
     @Test("It is copied when the session is created: later changes to the object have no effect")
@@ -51,6 +61,16 @@ struct SessionConfigurationCopyTests {
         #expect(first.urlCredentialStorage !== URLCredentialStorage.shared)
         #expect(URLSessionConfiguration.default.httpCookieStorage === HTTPCookieStorage.shared)
         #expect(URLSessionConfiguration.default.urlCache === URLCache.shared)
+    }
+
+    @Test("The initialiser makes one like default, with the process's storages")
+    func initialiser() {
+        let maker: any OlderMaker.Type = OlderInitialiser.self
+        let configuration = maker.make()
+        #expect(configuration.httpCookieStorage === HTTPCookieStorage.shared)
+        #expect(configuration.urlCredentialStorage === URLCredentialStorage.shared)
+        #expect(configuration.urlCache === URLCache.shared)
+        #expect(configuration.identifier == nil)
     }
 
     @Test("A session's description is the program's to set")

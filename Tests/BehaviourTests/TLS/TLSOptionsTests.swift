@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
@@ -53,6 +54,38 @@ struct TLSOptionsTests {
         #expect(refused.error?.code == .secureConnectionFailed)
         let alsoRefused = try await load(.new) { $0.tlsMaximumSupportedProtocolVersion = .TLSv12 }
         #expect(alsoRefused.error?.code == .secureConnectionFailed)
+    }
+
+    @Test("A maximum of TLS 1.1 is enough to speak that, where OpenSSL allows it")
+    func ancientMaximum() async throws {
+        let result = try await load(.ancient) {
+            $0.curl.tls.cipherSuites = ["DEFAULT@SECLEVEL=0"]
+            $0.tlsMaximumSupportedProtocolVersion = .TLSv11
+        }
+        #expect(result.text?.hasPrefix("TLSv1.1 ") == true, "\(String(describing: result.error))")
+    }
+
+    @Test("Versions that contradict each other, or are of DTLS, fail tasks over TLS, and no others")
+    func impossibleVersions() async throws {
+        let versions: [(tls_protocol_version_t, tls_protocol_version_t, String)] = [
+            (.TLSv13, .TLSv12, "newer than the newest"), (.TLSv12, .TLSv11, "newer than the newest"),
+            (.TLSv12, .DTLSv12, "DTLS"), (.DTLSv10, .TLSv13, "DTLS"),
+        ]
+        for (minimum, maximum, reason) in versions {
+            let rig = try Rig { _ in
+                .text("plain")
+            } configure: {
+                $0.tlsMinimumSupportedProtocolVersion = minimum
+                $0.tlsMaximumSupportedProtocolVersion = maximum
+            }
+            defer { rig.stop() }
+            let url = try #require(URL(string: "https://127.0.0.1:\(rig.server.port)/"))
+            let error = try #require(await rig.session.load(url).error)
+            #expect(error.code == .secureConnectionFailed && error.failingURL == url)
+            #expect(error.localizedDescription.contains(reason))
+            #expect(rig.server.connectionCount == 0)
+            #expect(await rig.session.load(rig.url("/")).text == "plain")
+        }
     }
 
     @Test("A host's own versions have the say, and a copy of the configuration keeps them all")

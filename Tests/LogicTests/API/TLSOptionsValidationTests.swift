@@ -49,15 +49,6 @@ struct TLSOptionsValidationTests {
         #expect(problem { $0.tls.trustRoots = [.file(URL(fileURLWithPath: "/nonexistent"))] } == nil)
     }
 
-    @Test("The configuration's versions have to be in order as well")
-    func configuration() {
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.tlsMaximumSupportedProtocolVersion = .TLSv12
-        #expect(throws: Never.self) { try configuration.validateTLSVersions() }
-        configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
-        #expect(throws: CurlOptionsError.self) { try configuration.validateTLSVersions() }
-    }
-
     @Test("A host that is not verified is worth a line, which names it")
     func warnings() {
         var options = CurlOptions()

@@ -95,4 +95,36 @@ struct TLSPlanTests {
         #expect(tls.minimumVersion == 0x0304)
         #expect(tls.maximumVersion == nil)
     }
+
+    @Test("An older maximum lowers the minimum where it applies, if the program has set none")
+    func loweredMinimum() throws {
+        let configure = { (configuration: URLSessionConfiguration) in
+            configuration.tlsMaximumSupportedProtocolVersion = .TLSv11
+            var other = CurlOptions.TLSOptions()
+            other.maximumVersion = .TLSv13
+            configuration.curl.hosts["new.example"].tls = other
+        }
+        let lowered = try #require(try settings("https://old.example/", configure).first as? TLSSettings)
+        #expect(lowered.minimumVersion == 0x0302)
+        #expect(lowered.maximumVersion == 0x0302)
+        #expect(try settings("https://new.example/", configure).isEmpty)
+    }
+
+    @Test("There are none that contradict each other, and none of DTLS")
+    func impossibleVersions() throws {
+        let versions: [(tls_protocol_version_t?, tls_protocol_version_t)] = [
+            (.TLSv13, .TLSv12), (.TLSv12, .TLSv11), (nil, .DTLSv10), (.DTLSv12, .TLSv13),
+        ]
+        let origin = try #require(Origin(try Sample.url("https://example.com/")))
+        for (minimum, maximum) in versions {
+            let configuration = URLSessionConfiguration.ephemeral
+            if let minimum { configuration.tlsMinimumSupportedProtocolVersion = minimum }
+            configuration.tlsMaximumSupportedProtocolVersion = maximum
+            let plan = TLSPlan(configuration, environment: [:])
+            let hosts = HostRules(configuration.curl.hosts)
+            #expect(throws: TransferFailure.self) { _ = try plan.peer(at: origin, hosts) }
+            let settings = plan.connectionSettings(for: origin, hosts)
+            #expect(settings.count == 1 && !(settings.first is TLSSettings))
+        }
+    }
 }

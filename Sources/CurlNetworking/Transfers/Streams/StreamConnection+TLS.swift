@@ -10,10 +10,10 @@ extension StreamConnection {
         guard case .none = security else {
             return fail(URLError(.secureConnectionFailed, url, "The stream speaks TLS already."))
         }
-        var peer = site.peer
-        peer.asks = port.owner?.delegates.session != nil
         let tls: TLSClient
         do throws(TransferFailure) {
+            var peer = try site.peer.get()
+            peer.asks = port.owner?.delegates.session != nil
             tls = try TLSClient(peer)
             // Unread plain text can't be part of the handshake: an attacker may have injected it (RFC 3207 §4.1.1).
             guard port.surplus.isEmpty else {
@@ -68,7 +68,7 @@ extension StreamConnection {
         let sender = ChallengeSender { [weak owner] answer in
             owner?.submit { answered.connection?.answered(asking, answer) }
         }
-        owner.ask(.challenge(ChallengeQuestion(question, at: site.origin, sender: sender)))
+        owner.ask(.challenge(ChallengeQuestion(question, at: site.origin, to: .taskThenSession, sender: sender)))
     }
 
     /// Carries the connection through other threads; it is used only on the loop.

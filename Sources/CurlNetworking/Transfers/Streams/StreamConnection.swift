@@ -35,8 +35,8 @@ final class StreamConnection {
 
     /// The other side, and how it may be reached.
     struct Site {
-        /// The peer of TLS, if TLS is used.
-        let peer: TLSClient.Peer
+        /// The peer of TLS, if TLS is used; or why it can't be.
+        let peer: Result<TLSClient.Peer, TransferFailure>
         let origin: Origin
         /// How long a TLS handshake may take.
         let handshakeTimeout: Duration

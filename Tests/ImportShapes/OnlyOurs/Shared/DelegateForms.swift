@@ -275,7 +275,8 @@ private final class OffsetHandler: NSObject, URLSessionTaskDelegate {
         needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        calls.note("needNewBodyStreamFrom \(offset)")
+        let isOnQueue = OperationQueue.current === session.delegateQueue
+        calls.note("needNewBodyStreamFrom \(offset)\(isOnQueue ? " on the delegate queue" : "")")
         completionHandler(makeStream())
     }
 
