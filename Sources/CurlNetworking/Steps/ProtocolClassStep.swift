@@ -46,11 +46,11 @@ extension ProtocolClassStep: ProtocolReporter {
         host.decline(self)
     }
 
-    /// Why the network isn't allowed to load `request`, which a class's redirect has led to. A delegate that has changed the URL may lead
+    /// Why the network isn't allowed to load `request`, which a class's redirect has led to. A delegate that has chosen another place may lead
     /// anywhere.
     private func refusal(of request: URLRequest?, _ host: any StepHost) -> URLError? {
-        guard let reported = reported.take(), let url = request?.url,
-            url.absoluteString == reported.target?.absoluteString
+        guard let reported = reported.take(), let url = request?.url, let target = reported.target,
+            RedirectPolicy.isSamePlace(url, target)
         else { return nil }
         return RedirectPolicy.refusal(of: url, from: reported.source) { host.unixSocket(for: $0) }
     }

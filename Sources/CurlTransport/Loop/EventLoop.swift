@@ -36,6 +36,8 @@ package final class EventLoop: @unchecked Sendable {
         var isWaiting = false
         /// The process is exiting: no further round begins.
         var isStopping = false
+        /// See `isBroken`.
+        var isBroken = false
 
         var isEmpty: Bool { work.isEmpty && jobs.isEmpty }
     }
@@ -78,6 +80,9 @@ package final class EventLoop: @unchecked Sendable {
     /// What serves the sockets, or why nothing does.
     private var source: Result<any DispatchSourceRead, SystemError> = .failure(SystemError(code: EMFILE))
 
+    /// The process was out of descriptors when the loop was made, and nothing has mended it since; see `makeReady`. Any thread.
+    var isBroken: Bool { inbox.withLock { $0.isBroken } }
+
     /// Throws if the loop can't run transfers, and so fires no deadlines: the process was out of descriptors when it was made, and still is. Submitted
     /// work runs all the same.
     package func makeReady() throws(TransferFailure) {
@@ -111,8 +116,10 @@ package final class EventLoop: @unchecked Sendable {
         let failure = sockets.failure ?? timer.failure ?? wakeUp.failure
         if let failure = failure ?? (isWatching ? nil : SystemError(code: ENOMEM)) {
             source = .failure(failure)
+            inbox.withLock { $0.isBroken = true }
             return
         }
+        inbox.withLock { $0.isBroken = false }
         let source = DispatchSource.makeReadSource(fileDescriptor: sockets.descriptor, queue: queue)
         self.source = .success(source)
         source.setEventHandler { [unowned self] in
@@ -289,11 +296,7 @@ package final class EventLoop: @unchecked Sendable {
             for item in work { item.run(on: self) }
             // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same. Before the deadlines,
             // because what has arrived while a task took its time isn't late.
-            if pacing.rounds.isPollDue(at: now) {
-                let count = sockets.poll()
-                serveSockets(count)
-                _ = recheckMultis(isQuiet: count == 0)
-            }
+            if pacing.rounds.isPollDue(at: now) { serveReadySockets() }
             fireDeadlines()
             settleMultis()
             deliver()
@@ -304,6 +307,16 @@ package final class EventLoop: @unchecked Sendable {
             if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return .untilNeeded }
         }
         return .forOthers
+    }
+
+    /// Serves all that are ready, unless there are thousands.
+    private func serveReadySockets() {
+        for _ in 0..<16 {
+            let count = sockets.poll()
+            serveSockets(count)
+            _ = recheckMultis(isQuiet: count == 0)
+            if count < SocketSet.mostEvents { return }
+        }
     }
 
     /// Whether a deadline is due in the next round, whenever that starts.

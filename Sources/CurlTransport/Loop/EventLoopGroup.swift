@@ -43,22 +43,20 @@ package final class EventLoopGroup: Sendable {
     }
 
     /// The next loop in turn; created on first use and never freed.
-    package func next() -> EventLoop {
-        ForkSafety.install()
-        return state.withLock { state in
-            defer { state.taken += 1 }
-            return loop(at: state.taken % count, &state)
-        }
-    }
+    package func next() -> EventLoop { next(1)[0] }
 
-    /// `wanted` different loops, starting with the next in turn.
+    /// `wanted` different loops, starting with the next in turn. If the process was out of descriptors when some were made, there are fewer, but
+    /// at least one, and these try again.
     package func next(_ wanted: Int) -> [EventLoop] {
-        guard wanted > 1 else { return [next()] }
         ForkSafety.install()
-        return state.withLock { state in
+        let wanted = max(1, wanted)
+        let loops = state.withLock { state in
             defer { state.taken += wanted }
             return (0..<wanted).map { loop(at: (state.taken + $0) % max(count, wanted), &state) }
         }
+        let broken = loops.filter(\.isBroken)
+        for loop in broken { loop.submit { try? loop.makeReady() } }
+        return broken.isEmpty || broken.count == loops.count ? loops : loops.filter { !$0.isBroken }
     }
 
     private func loop(at index: Int, _ state: inout State) -> EventLoop {

@@ -21,7 +21,8 @@ struct LoopPacing {
 /// supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
-    private var withoutPollSince = MonotonicTime(nanoseconds: 0)
+    /// When the first of these began, or the one that polled before it did anything else; nil if there are none.
+    private var withoutPollSince: MonotonicTime?
     private var roundsWithoutRecheck = 0
 
     /// How many rounds in a row may skip the sockets.
@@ -33,17 +34,21 @@ struct RoundPacing {
 
     /// For every round. True if the rounds since the last poll were many, or have taken long.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
-        if roundsWithoutPoll == 0 { withoutPollSince = now }
+        let start = withoutPollSince ?? now
         roundsWithoutPoll += 1
-        let isOverdue = now.nanoseconds - withoutPollSince.nanoseconds >= Self.nanosecondsPerPoll
-        guard isOverdue || roundsWithoutPoll >= Self.roundsPerPoll else { return false }
-        roundsWithoutPoll = 0
+        let isOverdue = now.nanoseconds - start.nanoseconds >= Self.nanosecondsPerPoll
+        guard isOverdue || roundsWithoutPoll >= Self.roundsPerPoll else {
+            withoutPollSince = start
+            return false
+        }
+        // What this round does after the poll may take long.
+        (roundsWithoutPoll, withoutPollSince) = (0, now)
         return true
     }
 
     /// For a round that has polled the sockets because nothing else was due.
     mutating func polls() {
-        roundsWithoutPoll = 0
+        (roundsWithoutPoll, withoutPollSince) = (0, nil)
     }
 
     /// For a round in which multis want to recheck their connections. `isQuiet` if no socket was ready.

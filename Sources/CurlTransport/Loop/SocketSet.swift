@@ -42,6 +42,8 @@ struct SocketSet: ~Copyable {
     /// The errno if the system was out of descriptors; then the set stays empty.
     let failure: SystemError?
     private let events: UnsafeMutableBufferPointer<epoll_event>
+    /// How many a poll finds at most.
+    static let mostEvents = 128
     /// By descriptor.
     private var records: [Record] = []
     /// Our idle sockets, by local port; 0 if they aren't IP.
@@ -84,7 +86,7 @@ struct SocketSet: ~Copyable {
     init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
         failure = descriptor < 0 ? SystemError.current : nil
-        events = .allocate(capacity: 128)
+        events = .allocate(capacity: Self.mostEvents)
         events.initialize(repeating: epoll_event())
     }
 

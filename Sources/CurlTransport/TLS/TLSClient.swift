@@ -100,6 +100,11 @@ package final class TLSClient {
         isWithholding ? [] : tls.takeOutput()
     }
 
+    /// The system has all of the output that was taken.
+    package func noteSent() {
+        upkeep.noteSent()
+    }
+
     private var isWithholding: Bool {
         questions.contains { if case .serverTrust = $0 { true } else { false } }
     }

@@ -1,20 +1,32 @@
 /// What a server has TLS do that carries nothing. Without a limit it could change keys again and again, which takes time, or ask for ours to be changed
 /// and read none of the answers, which takes memory.
 struct TLSUpkeep {
-    /// What has come without being worth its length, and what has gone out because of it, in bytes.
-    private var (silence, answers) = (0, 0)
+    /// What has come since something was received, or went with too little of it, in bytes.
+    private var silence = 0
+    /// What reading has made TLS say, and the system hasn't taken yet, in bytes.
+    private var answers = 0
 
-    /// The most of either at once. A session ticket has some hundred bytes, a change of keys and its answer 27 each.
+    /// The most of either. A session ticket has some hundred bytes, a change of keys and its answer 27 each.
     private static let (mostSilence, mostAnswers) = (64 * 1024, 4 * 1024)
-    /// A record with a single byte is at most that long.
+    /// A record (RFC 8446 §5.2), which padding may fill.
+    private static let longestRecord = 16 * 1024 + 256 + 5
+    /// A record with a single byte is usually no longer.
     private static let longestPerByte = 96
-    /// Of so many bytes, one may be answered.
-    private static let bytesPerAnswer = 4096
 
-    /// `received` bytes for the program have come with `consumed` on the wire, and `answered` are to go out. False if that is too much.
+    /// A read of TLS has returned `received` bytes, taken `consumed` from the wire, and added `answered` to what is to go out. False if it has
+    /// returned nothing once too often.
     mutating func note(received: Int, consumed: Int, answered: Int) -> Bool {
-        silence = max(0, silence + consumed - received * Self.longestPerByte)
-        answers = max(0, answers + answered - received / Self.bytesPerAnswer)
-        return silence <= Self.mostSilence && answers <= Self.mostAnswers
+        answers += answered
+        guard received > 0 else {
+            silence += consumed
+            return silence <= Self.mostSilence && answers <= Self.mostAnswers
+        }
+        silence = max(0, silence + consumed - max(received * Self.longestPerByte, Self.longestRecord))
+        return true
+    }
+
+    /// The system has taken everything.
+    mutating func noteSent() {
+        answers = 0
     }
 }

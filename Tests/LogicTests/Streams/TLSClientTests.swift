@@ -97,16 +97,37 @@ struct TLSClientTests {
         #expect(count > 50 && answers <= 8 * 1024)
     }
 
+    @Test("Nor may it send a byte now and then while it reads none of the answers")
+    func interleavedKeyUpdates() throws {
+        let pair = try TLSPair(TLSServerEnd())
+        #expect(try pair.shakeHands() == .done)
+        var (answers, failure) = (0, TransferFailure?.none)
+        for count in 0..<10_000 where failure == nil {
+            try pair.server.updateKeys(asking: true)
+            if count % 100 == 0 { pair.server.write("a") }
+            do {
+                try pair.toClient()
+                _ = try pair.read()
+            } catch let error as TransferFailure {
+                failure = error
+            }
+            answers += pair.client.takeOutput().count
+        }
+        #expect(failure?.text.contains("keeps TLS busy") == true && answers <= 8 * 1024)
+    }
+
     @Test("Keys may be changed for as long as there are bytes as well, even if they come one by one")
     func usefulKeyUpdates() throws {
         let pair = try TLSPair(TLSServerEnd())
         #expect(try pair.shakeHands() == .done)
+        // More answers than may lie unsent.
         for count in 0..<5_000 {
-            if count % 50 == 0 { try pair.server.updateKeys(asking: count % 100 == 0) }
+            if count % 10 == 0 { try pair.server.updateKeys(asking: count % 20 == 0) }
             pair.server.write("a")
             try pair.toClient()
             #expect(try pair.read() == "a")
             pair.toServer()
+            pair.client.noteSent()
         }
     }
 

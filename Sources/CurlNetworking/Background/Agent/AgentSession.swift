@@ -127,10 +127,9 @@ final class AgentSession: @unchecked Sendable {
             if !task.checkFile() { log("task \(task.record.submission.identifier): its file has been lost") }
             tasks[task.key] = AgentTask(task, in: self)
         }
-        folder.removeFiles(
-            except: tasks.values.reduce(into: []) { $0.formUnion($1.files) },
-            shorterThan: resumableSize
-        )
+        let known = tasks.values.reduce(into: Set<String>()) { $0.formUnion($1.files) }
+        let spared = folder.removeFiles(except: known, longerThan: resumableSize)
+        if !spared.isEmpty { after(SessionFolder.sparing) { [folder] in folder.remove(spared) } }
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }
         launchIfDone()

@@ -232,19 +232,28 @@ struct SessionFolder {
 
     // MARK: - Files
 
-    /// Removes files that belong to no task, left behind by agents that were killed. For an hour it spares those that are shorter than `size`, in bytes:
-    /// if a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
-    func removeFiles(except known: Set<String>, shorterThan size: Int64) {
-        for name in (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? [] where !known.contains(name)
-        {
-            if !mayBeAwaited(name, size) { unlink(path(ofFile: name)) }
-        }
+    /// Removes files that belong to no task, left behind by agents that were killed. Spares and returns new ones that are shorter than `size`, in bytes: if
+    /// a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
+    func removeFiles(except known: Set<String>, longerThan size: Int64) -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? []
+        let unknown = names.filter { !known.contains($0) }
+        let spared = unknown.filter { mayBeAwaited($0, size) }
+        for name in unknown where !spared.contains(name) { unlink(path(ofFile: name)) }
+        return spared
     }
 
     private func mayBeAwaited(_ name: String, _ size: Int64) -> Bool {
         var status = stat()
         guard TemporaryName.kept.matches(name), lstat(path(ofFile: name), &status) == 0 else { return false }
-        return Int64(status.st_size) < size && time(nil) - status.st_mtim.tv_sec < 3600
+        let age = time(nil) - status.st_mtim.tv_sec
+        return Int64(status.st_size) < size && age >= 0 && .seconds(age) < Self.sparing
+    }
+
+    /// How long a file without a task may be waiting for its delegate.
+    static let sparing = Duration.seconds(3600)
+
+    func remove(_ spared: [String]) {
+        for name in spared { removeUnlessInUse(name) }
     }
 
     /// In bytes; nil if there is no such file.

@@ -54,7 +54,7 @@ enum AgentMessage: Codable, Sendable {
 
 struct Hello: Codable, Sendable {
     /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
-    static let currentVersion = 2
+    static let currentVersion = 3
 
     /// What a program of this version says of its session, in the same object as the version.
     struct Session: Codable, Sendable {

@@ -180,6 +180,7 @@ extension CapturedConnection.State {
             let reading = try tls.read(into: buffer)
             unsent += tls.takeOutput()
             _ = flush(to: descriptor)
+            if unsent.isEmpty { tls.noteSent() }
             switch reading {
             case .bytes(let count): return .count(count)
             case .closed: return .end

@@ -77,11 +77,10 @@ extension CookieIndex {
         }
         let excess = min(count - Self.maximumInAll, added.count - removed.count)
         if excess > 0 {
-            // Domains with new cookies make room first, and new cookies from http go before any Secure one.
+            // New cookies from http go before any Secure one.
             let first = Self.first(excess, of: all, now: now) { cookie in
-                if cookie.isSecure, !isSecureOrigin { return 3 }
-                if added.contains(cookie.key) { return 2 }
-                return domains[cookie.key.domain] == nil ? 1 : 0
+                if cookie.isSecure, !isSecureOrigin { return 2 }
+                return added.contains(cookie.key) ? 1 : 0
             }
             removed += first.compactMap { remove($0) }
         }

@@ -42,6 +42,8 @@ struct UploadCourse: Equatable, Sendable {
         case contradiction
         /// The server doesn't know the upload any more, and may have processed it.
         case gone(status: Int)
+        /// The server has refused the upload as a whole, and doesn't know it any more.
+        case tooLarge
     }
 
     private(set) var stage = Stage.plain
@@ -64,6 +66,8 @@ struct UploadCourse: Equatable, Sendable {
     private var limit: Int64?
     /// How much one may append at most after something, perhaps on the way, has refused more as too large; nil if nothing has.
     private var tolerated: Int64?
+    /// The upload's own request was too large, and none of its pieces has been taken yet.
+    private var isRefusedAsWhole = false
 
     /// The server refuses rests as too large without saying how much it takes: smaller ones than this aren't tried.
     private static let smallestPiece: Int64 = 64 * 1024
@@ -132,11 +136,7 @@ struct UploadCourse: Equatable, Sendable {
             return .deliver
         case .creating:
             guard resource != nil else { return delivered() }
-            if head.status == 413, head.isUploadComplete != true {
-                noteLimit(head)
-                return shrink(UploadRest(from: 0, of: length)) ? ask() : delivered()
-            }
-            return Self.isMissing(head) ? ask() : delivered()
+            return Self.isMissing(head) || takesPieces(head) ? ask() : delivered()
         case .asking:
             return receiveOffset(head, at: url)
         case .appending(let rest):
@@ -151,6 +151,15 @@ struct UploadCourse: Equatable, Sendable {
             default: return Self.isMissing(head) ? ask() : delivered()
             }
         }
+    }
+
+    /// Whether the upload is too large only as a whole: then it says how much a request may append.
+    private mutating func takesPieces(_ head: ResponseHead) -> Bool {
+        guard head.status == 413, head.isUploadComplete != true else { return false }
+        noteLimit(head)
+        guard let limit, let length, limit < length else { return false }
+        isRefusedAsWhole = true
+        return true
     }
 
     /// Whether something on the way has answered, and the upload's own response is missing.
@@ -180,6 +189,7 @@ struct UploadCourse: Equatable, Sendable {
     private mutating func appended(_ piece: UploadRest, _ head: ResponseHead) -> Verdict {
         guard let end = piece.end, reached == end, head.uploadOffset ?? end == end else { return ask() }
         acknowledged = max(acknowledged, end)
+        isRefusedAsWhole = false
         append(from: end)
         return .appendNext
     }
@@ -243,6 +253,8 @@ struct UploadCourse: Equatable, Sendable {
 
     /// An upload of which something hadn't been sent can't have been processed: it begins anew.
     private mutating func gone(_ status: Int) -> Verdict {
+        // The whole would be refused again.
+        if isRefusedAsWhole { return fail(.tooLarge) }
         let isIncomplete = length.map { sent < $0 } ?? false
         guard mayRepeat || isIncomplete else { return fail(.gone(status: status)) }
         beginPlain()
@@ -267,6 +279,8 @@ extension UploadCourse.Fault {
                 "What the server says of the upload's state contradicts itself."
             case .gone(let status):
                 "The server doesn't know the upload any more (\(status)), and may have processed it."
+            case .tooLarge:
+                "The upload is too large for the server (413)."
             }
         return URLError(.badServerResponse, url, text)
     }

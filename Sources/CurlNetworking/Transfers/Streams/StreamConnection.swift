@@ -225,6 +225,7 @@ final class StreamConnection {
         guard !output.isEmpty else { return }
         output.withUnsafeBytes { channel.send($0) }
         channel.flush()
+        if channel.unsentCount == 0 { tls.noteSent() }
     }
 }
 

@@ -253,30 +253,26 @@ struct UploadCourseTests {
         #expect(ends == [nil, 500_000, 250_000])
     }
 
-    @Test("An upload that is too large as a whole is sent in pieces, if the server has offered to resume it")
-    func tooLargeAsWhole() {
-        func refused(_ fields: KeyValuePairs<String, String>, length: Int64, isOffered: Bool = true) -> UploadCourse {
+    @Test("An upload that is too large as a whole is sent in pieces, if the server says how large they may be")
+    func tooLargeAsWhole() throws {
+        func refused(_ limit: String, isOffered: Bool = true, isComplete: String = "?0") -> UploadCourse? {
             var course = UploadCourse()
-            course.beginCreating(length: length, mayRepeat: false)
+            course.beginCreating(length: 1_000_000, mayRepeat: true)
             if isOffered { course.note(Self.offer(), to: url) }
-            _ = course.noteSent(length)
-            #expect(course.receive(Self.state(fields, status: 413), to: url) == (isOffered ? .ask : .deliver))
-            if isOffered { #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append) }
-            return course
+            _ = course.noteSent(500_000)
+            let head = Self.state(["Upload-Limit": limit, "Upload-Complete": isComplete], status: 413)
+            return course.receive(head, to: url) == .ask ? course : nil
         }
-        let piece = UploadRest(from: 0, of: 1_000_000, upTo: 70_000)
-        #expect(refused(["Upload-Limit": "max-append-size=70000"], length: 1_000_000).stage == .appending(piece))
-        let half = UploadRest(from: 0, of: 1_000_000, upTo: 500_000)
-        #expect(refused([:], length: 1_000_000).stage == .appending(half))
-        #expect(refused([:], length: 1_000_000, isOffered: false).stage == .plain)
-        for (fields, length) in [([:], 1000), (["Upload-Complete": "?1"], 1_000_000)]
-            as [(KeyValuePairs<String, String>, Int64)]
-        {
-            var course = UploadCourse()
-            course.beginCreating(length: length, mayRepeat: false)
-            course.note(Self.offer(), to: url)
-            #expect(course.receive(Self.state(fields, status: 413), to: url) == .deliver)
-        }
+        var course = try #require(refused("max-append-size=70000"))
+        #expect(course.receive(Self.state(["Upload-Offset": "0"]), to: resource) == .append)
+        #expect(course.stage == .appending(UploadRest(from: 0, of: 1_000_000, upTo: 70_000)))
+        // Where no piece may be enough, the refusal is the answer.
+        #expect(refused("max-append-size=70000", isOffered: false) == nil)
+        #expect(refused("max-append-size=70000", isComplete: "?1") == nil)
+        #expect(refused("max-size=70000") == nil && refused("max-append-size=1000000") == nil)
+        // And where the server has forgotten the upload, it isn't sent as a whole again.
+        var forgotten = try #require(refused("max-append-size=70000"))
+        #expect(forgotten.receive(Sample.head(404), to: resource) == .fail(.tooLarge))
     }
 
     @Test("A server may take an upload in many pieces, and not in tiny ones")
