@@ -82,6 +82,8 @@ final class FileSink: Sink {
 
     func makeRoom(for response: AcceptedResponse) throws(URLError) {
         note(response)
+        // A body that begins anew, and not where a partial file ends: from a protocol class, or a local URL.
+        if response.offset == 0, let length, length > 0 { try startOver() }
         if file == nil { file = try makeFile() }
     }
 

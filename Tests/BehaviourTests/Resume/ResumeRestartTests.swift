@@ -84,6 +84,18 @@ struct ResumeRestartTests {
         #expect(paused.directory.content == [])
     }
 
+    @Test("What a delegate leads to in place of a redirect, on this machine, comes as a whole")
+    func local() async throws {
+        let origin = try ResumeOrigin { _ in .redirect(to: "/elsewhere") }
+        let paused = try await PausedDownload(from: origin)
+        let local = try #require(URL(string: "data:,whole"))
+        let delegate = DecidingDelegate(onRedirect: { $0.answer(URLRequest(url: local)) })
+        let session = URLSession.forDownloads(to: paused.directory, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let (file, _) = try await session.download(resumeFrom: paused.resumeData)
+        #expect(try Data(contentsOf: file) == Data("whole".utf8))
+    }
+
     @Test("A server that ignores ranges sends the whole")
     func ignoresRanges() async throws {
         let origin = try ResumeOrigin { _ in

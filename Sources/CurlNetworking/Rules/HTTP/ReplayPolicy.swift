@@ -27,7 +27,7 @@ enum ReplayPolicy {
         case .sendFailRewind:
             return true
         case .sendError:
-            return failure.isOnKeptConnection || needsOwnConnection(failure) && !circumstances.hasHeard
+            return !circumstances.hasHeard && (failure.isOnKeptConnection || needsOwnConnection(failure))
         // PARTIAL_FILE is how requests without a response yet see the end of an HTTP/2 connection.
         case .http2, .partialFile, .gotNothing, .recvError:
             return failure.isOnKeptConnection && !circumstances.hasHeard

@@ -17,6 +17,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         var buffer = Pieces()
         var end: End?
         var hasBegun = false
+        /// It has been opened if that was necessary. A subclass's status may say for ever that it isn't open.
+        var isOpened = false
         /// A thread has the stream.
         var isReading = false
         var isAwaited = false
@@ -66,12 +68,13 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         }
     }
 
-    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. On another
-    /// thread, because reading the stream may block.
+    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. Closes it: nothing
+    /// else of it is needed. On another thread, because reading the stream may block.
     static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
         nonisolated(unsafe) let stream = stream
         WorkThreads.blocking.run {
             if stream.streamStatus == .notOpen { stream.open() }
+            defer { stream.close() }
             var byte: UInt8 = 0
             switch stream.read(&byte, maxLength: 1) {
             case 0: found(nil)
@@ -176,7 +179,11 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     }
 
     private func readAhead() {
-        if stream.streamStatus == .notOpen { stream.open() }
+        let isFirst = state.withLock { state in
+            defer { state.isOpened = true }
+            return !state.isOpened
+        }
+        if isFirst, stream.streamStatus == .notOpen { stream.open() }
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize + 1)
         defer { buffer.deallocate() }
         var wantsMore = true

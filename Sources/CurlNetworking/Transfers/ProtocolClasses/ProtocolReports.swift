@@ -11,7 +11,7 @@ struct ProtocolReports {
         case cachedResponseIsValid(CachedURLResponse)
         case data(Data)
         case challenge(URLAuthenticationChallenge)
-        /// Also an end: another load follows.
+        /// Also an end: another load follows. Instead of a response, not after one.
         case redirect(URLRequest, URLResponse)
         case finished
         case failed(URLError)
@@ -47,7 +47,8 @@ struct ProtocolReports {
         case .cachedResponseIsValid(let response): valid = valid ?? response
         case .data(let data): if hasResponse { steps.append(.data(data)) } else { early.append(data) }
         case .challenge(let challenge): steps.append(.challenge(challenge))
-        case .redirect(let request, let response): end(.redirect(request, response))
+        case .redirect(let request, let response):
+            end(hasResponse ? .ended(Self.lateRedirect(request)) : .redirect(request, response))
         case .finished:
             if let valid, early.isEmpty, !hasResponse {
                 early = [valid.data]
@@ -57,6 +58,11 @@ struct ProtocolReports {
             end(.ended(nil))
         case .failed(let error): end(.ended(error))
         }
+    }
+
+    /// What follows would be added to what the task has already.
+    private static func lateRedirect(_ request: URLRequest) -> URLError {
+        URLError(.badServerResponse, request.url, "A protocol class has reported a redirect after a response.")
     }
 
     private mutating func takeResponse(_ response: URLResponse?, _ policy: URLCache.StoragePolicy) {

@@ -30,6 +30,8 @@ final class RunLoopThreads: Sendable {
 
         mutating func index(of thread: RunLoopThread) -> Int? { members.firstIndex { $0.thread === thread } }
 
+        var idle: [RunLoopThread] { members.filter { !$0.isBusy }.map(\.thread) }
+
         mutating func addThread(of threads: RunLoopThreads) -> RunLoopThread {
             let thread = RunLoopThread(of: threads)
             members.append(Member(thread: thread))
@@ -60,9 +62,11 @@ final class RunLoopThreads: Sendable {
             state.waiting[state.entered] = executor
             state.entered += 1
             defer { state.isWatched = true }
-            let idle = state.members.first { !$0.isBusy }?.thread
+            // Another one for each that waits.
+            let idle = state.idle
+            let thread = idle.isEmpty ? nil : idle[(state.waiting.count - 1) % idle.count]
             let new = state.members.isEmpty ? state.addThread(of: self) : nil
-            return (idle ?? new, new != nil, state.isWatched ? nil : state.taken)
+            return (thread ?? new, new != nil, state.isWatched ? nil : state.taken)
         }
         if isNew { thread?.start() } else { thread?.wake() }
         if let watches { watch(since: watches) }
@@ -115,14 +119,17 @@ final class RunLoopThreads: Sendable {
     }
 
     private func startThreadIfStalled(since taken: Int) {
-        let (thread, watches): (RunLoopThread?, Int?) = state.withLock { state in
-            guard !state.waiting.isEmpty, state.members.count < Self.limit else {
+        let (thread, idle, watches): (RunLoopThread?, [RunLoopThread], Int?) = state.withLock { state in
+            let idle = state.idle
+            guard !state.waiting.isEmpty, state.members.count < Self.limit || !idle.isEmpty else {
                 state.isWatched = false
-                return (nil, nil)
+                return (nil, [], nil)
             }
-            return (state.taken == taken ? state.addThread(of: self) : nil, state.taken)
+            guard state.taken == taken else { return (nil, [], state.taken) }
+            return (idle.isEmpty ? state.addThread(of: self) : nil, idle, state.taken)
         }
         thread?.start()
+        for thread in idle { thread.wake() }
         if let watches { watch(since: watches) }
     }
 }

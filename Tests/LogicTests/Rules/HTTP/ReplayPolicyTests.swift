@@ -23,7 +23,7 @@ struct ReplayPolicyTests {
 
     @Test(
         "Not where the server had begun to answer",
-        arguments: [.http2, .partialFile, .gotNothing, .recvError] as [CurlCode]
+        arguments: [.http2, .partialFile, .gotNothing, .recvError, .sendError] as [CurlCode]
     )
     func heard(code: CurlCode) {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHeard: true)))

@@ -127,6 +127,46 @@ struct StreamedBodyTests {
         #expect(try await reader.readAll(body) == Data("1".utf8))
     }
 
+    /// Says for ever that it isn't open, and begins anew when it is opened.
+    private final class ForgetfulStream: InputStream {
+        private let bytes: Data
+        private nonisolated(unsafe) var position = 0
+
+        init(_ bytes: Data) {
+            self.bytes = bytes
+            super.init(data: Data())
+        }
+
+        override func open() { position = 0 }
+        override func close() {}
+
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+            let part = bytes.dropFirst(position).prefix(count)
+            part.copyBytes(to: buffer, count: part.count)
+            position += part.count
+            return part.count
+        }
+    }
+
+    @Test("A stream whose status is never another is opened once, however long it is")
+    func openedOnce() async throws {
+        let data = GeneratedBody.bytes(seed: 1, length: 3_000_000)
+        let reader = Reader()
+        let body = reader.body(ForgetfulStream(data))
+        defer { body.close() }
+        #expect(try await reader.readAll(body) == data)
+    }
+
+    @Test("A stream that is only looked at for its end is closed", arguments: [true, false])
+    func lookedAt(isEmpty: Bool) async throws {
+        let stream = ScriptedStream { _ in isEmpty ? .end : .bytes(Data("a".utf8)) }
+        let found = Watched<URLError??>(nil)
+        StreamedBody.findEnd(of: stream, url: nil) { error in found.update { $0 = .some(error) } }
+        try await stream.isClosed.wait()
+        let error = try #require(found.value)
+        #expect(error?.code == (isEmpty ? nil : .dataLengthExceedsMaximum))
+    }
+
     @Test("No more than the mark and one read wait for a slow peer")
     func bound() async throws {
         let stream = ScriptedStream { _ in .bytes(Data(count: 64 * 1024)) }

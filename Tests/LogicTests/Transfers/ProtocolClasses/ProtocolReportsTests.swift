@@ -52,6 +52,13 @@ struct ProtocolReportsTests {
 
     private static let failure = Report.failed(URLError(.timedOut))
 
+    @Test("A redirect after a response is an error: what follows would be added to what the task has already")
+    func lateRedirect() {
+        let code = URLError.Code.badServerResponse.rawValue
+        let reports = [Report.response(Self.response, .allowed), Self.data("a"), Self.redirect, .finished]
+        #expect(Self.story(reports) == ["first", "a", "failed \(code)"])
+    }
+
     @Test("A load as it should be passes as it is")
     func proper() {
         let reports = [Report.response(Self.response, .allowed), Self.data("a"), Self.data("b"), .finished]
