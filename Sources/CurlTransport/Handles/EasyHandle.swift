@@ -152,7 +152,9 @@ package final class EasyHandle {
     // MARK: - Callbacks, within libcurl
 
     func connected(fromPort localPort: Int) {
-        if longInfo(CURLINFO_NUM_CONNECTS) == 0 {
+        let connectCount = longInfo(CURLINFO_NUM_CONNECTS)
+        tunnelAnswer.ends(at: connectCount)
+        if connectCount == 0 {
             connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers)
         }
         guard reportsConnection else { return }
@@ -162,8 +164,12 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        // libcurl knows a response's status from its first line on, and keeps the tunnel's separately.
-        if tunnelAnswer.isReported, longInfo(CURLINFO_RESPONSE_CODE) == 0 {
+        if tunnelAnswer.isReported,
+            tunnelAnswer.hasLine(
+                status: longInfo(CURLINFO_RESPONSE_CODE),
+                connections: longInfo(CURLINFO_NUM_CONNECTS)
+            )
+        {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if awaitsAnswer { keepConnection() }

@@ -7,6 +7,8 @@ import CCurlNetworkingLibcurl
 struct TunnelAnswer {
     /// Header lines may belong to it, and are passed on.
     var isReported = false
+    /// How many connections libcurl had made for the transfer when it last had one for the request; nil before that.
+    private var connections: Int?
     /// So much of it has arrived that the transfer must end.
     private(set) var isTooLarge = false
     /// Where the loop was at the last report; see `CallWatch`.
@@ -15,6 +17,25 @@ struct TunnelAnswer {
 
     /// In bytes, within one call into libcurl: a quarter of a second's work. As much as a head may have.
     static let mostBytes = 300 * 1024
+
+    /// A request is about to go out, through the tunnel if there is one. libcurl has made so many connections for the transfer.
+    mutating func ends(at connections: Int) {
+        self.connections = connections
+    }
+
+    /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may still lose the
+    /// connection before the next step of a conversation, and make another tunnel.
+    ///
+    /// - Parameters:
+    ///   - status: libcurl's for the response, which it knows from the first line on; it keeps the tunnel's separately.
+    ///   - connections: How many libcurl has made by now.
+    mutating func hasLine(status: Int, connections: Int) -> Bool {
+        guard status != 0 else { return true }
+        // A libcurl that doesn't tell of requests: the first answer's connection counts, and none after it.
+        let known = self.connections ?? connections
+        self.connections = known
+        return known != connections
+    }
 
     /// Called for each report. False if the transfer must end.
     mutating func progressed(at place: UInt64) -> Bool {

@@ -101,6 +101,64 @@ struct AuthenticationNTLMTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
+    @Test("A server whose steps never end is refused, as if it had said no")
+    func endless() async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .right() : nil)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let token = Self.kind(request) == nil ? "" : " \(Self.question)"
+            return .text("step", status: 401).header("WWW-Authenticate", "NTLM\(token)")
+        }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
+        #expect(result.response?.statusCode == 401 && result.error == nil)
+        #expect(rig.server.requestCount < 40)
+    }
+
+    @Test("What a proxy says to another CONNECT in the middle of a conversation is never the server's response")
+    func secondTunnel() async throws {
+        let tunnels = Watched(0)
+        let heads = Watched(0)
+        let steal = try LoopbackServer { _ in .text("stolen") }
+        defer { steal.stop() }
+        let proxy = try LoopbackServer { request in
+            guard request.method == "CONNECT" else { return .status(400) }
+            let number = tunnels.update { count -> Int in
+                count += 1
+                return count
+            }
+            // After the first step, which comes through the second tunnel, the connection is cut.
+            guard number <= 2 else { return .redirect(to: steal.url("/"), status: 307).header("Set-Cookie", "evil=1") }
+            return .raw([
+                .bytes("HTTP/1.1 200 Connection established\r\n\r\n"),
+                .converse { event in
+                    guard case .received = event else { return [] }
+                    let count = heads.update { count -> Int in
+                        count += 1
+                        return count
+                    }
+                    let token = count == 1 ? "" : " \(Self.question)"
+                    let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM\(token)\r\nContent-Length: 0\r\n"
+                    return count == 1
+                        ? [.bytes(head + "Connection: close\r\n\r\n"), .close]
+                        : [.bytes(head + "\r\n"), .close]
+                },
+            ])
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        var server = CurlOptions.ProxyServer(host: "127.0.0.1", port: proxy.port)
+        server.alwaysTunnels = true
+        let session = URLSession.through(server, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.error != nil && result.text != "stolen")
+        #expect(steal.requestCount == 0)
+        #expect(session.configuration.httpCookieStorage?.cookies?.isEmpty != false)
+    }
+
     @Test("Where libcurl can't go on with a server's step, that is the response", arguments: ["closed", ""])
     func brokenConversation(body: String) async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in

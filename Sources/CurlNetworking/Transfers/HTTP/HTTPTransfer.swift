@@ -65,6 +65,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var mayBePlainHTTP2 = false
         /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
         var step: ResponseHead?
+        /// How many there were.
+        var stepCount = 0
+        /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would go on for ever.
+        var hasTooManySteps: Bool { stepCount > 10 }
         var head: ResponseHead?
         /// The head has arrived, on a connection that others may be waiting to share.
         var hasFreshAnswer = false
@@ -239,9 +243,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
-            guard conversations.isEmpty || !AuthenticationOffer.isHandshake(head, of: conversations) else {
-                (receiving.parser, receiving.step) = (HeadParser(), head)
-                return .accepted
+            if !conversations.isEmpty, AuthenticationOffer.isHandshake(head, of: conversations) {
+                receiving.stepCount += 1
+                guard receiving.hasTooManySteps else {
+                    (receiving.parser, receiving.step) = (HeadParser(), head)
+                    return .accepted
+                }
             }
             receiving.step = nil
             return received(head)
@@ -491,8 +498,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private var isWanted: Bool { if case .discard = receiving.route { false } else { true } }
 
-    /// A HEAD with a body: libcurl would wait for a response body.
-    private var endsWithHead: Bool { request.httpMethod == "HEAD" && sending.hasContent }
+    /// A HEAD with a body: libcurl would wait for a response body. Or the last step of a conversation that would go on.
+    private var endsWithHead: Bool {
+        request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManySteps
+    }
 
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
