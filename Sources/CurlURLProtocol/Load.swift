@@ -248,3 +248,9 @@ extension Load: CurlNetworking.URLSessionTaskDelegate {
         }
     }
 }
+
+// MARK: - Decisions about TLS handshakes
+
+extension Load: HandshakeDeputy {
+    var handshakeDecider: AnyObject? { stock.delegate }
+}

@@ -21,6 +21,15 @@ final class Stock: @unchecked Sendable {
         self.stockProtocol = stockProtocol
     }
 
+    /// The delegate of the task or its session.
+    var delegate: (any FoundationNetworking.URLSessionTaskDelegate)? {
+        switch sink {
+        case .handler(let own?): own
+        case .handler(nil), .delegate:
+            task.delegate ?? session.delegate as? any FoundationNetworking.URLSessionTaskDelegate
+        }
+    }
+
     /// Calls `action` with the delegate of the task or its session, on the session's delegate queue, or `orElse` at once if there is none.
     func ask(
         _ action:
@@ -30,12 +39,6 @@ final class Stock: @unchecked Sendable {
             -> Void,
         orElse: () -> Void = {}
     ) {
-        let delegate =
-            switch sink {
-            case .handler(let own?): own
-            case .handler(nil), .delegate:
-                task.delegate ?? session.delegate as? any FoundationNetworking.URLSessionTaskDelegate
-            }
         guard let delegate else { return orElse() }
         session.delegateQueue.addOperation { action(self, self.session, delegate) }
     }

@@ -5,26 +5,60 @@ import Foundation
 enum HandshakeDecider {
     /// Those of the session's delegate, for all tasks that it is asked about.
     case session
-    /// Those of the task's own delegate, for tasks with that delegate only.
-    case task(any URLSessionDelegate)
+    /// Those of the task's own delegate, or of the object that it stands in for: for tasks with the same only.
+    case task(AnyObject)
+
+    /// nil if `delegate` is a task's own that stands in for nobody, and so decides nothing.
+    init?(own delegate: any URLSessionDelegate) {
+        guard let deputy = delegate as? any HandshakeDeputy else {
+            self = .task(delegate)
+            return
+        }
+        guard let decider = deputy.handshakeDecider else { return nil }
+        self = .task(decider)
+    }
+}
+
+/// A task's delegate that passes questions on to another object. That may get those of many tasks, which share its
+/// decisions.
+package protocol HandshakeDeputy: AnyObject {
+    /// nil if there is nobody to ask. Any thread.
+    var handshakeDecider: AnyObject? { get }
 }
 
 /// One decider's decisions in a pool, and the connections made with them. A connection that one delegate accepted is never used for a task
 /// whose delegate might not have.
 final class HandshakeScope {
+    /// Keeps its scope's decisions while it lives. An object, so that its owner may release it on any thread.
+    final class Hold: Sendable {}
+
     let coordinator = HandshakeCoordinator()
     /// nil for the session's scope, which uses the pool's multi handle, and before the first connection.
     var multi: Multi?
     /// Weak, and not an identifier: another object might get the same address later.
-    private weak var delegate: (any URLSessionDelegate)?
+    private weak var decider: AnyObject?
+    private weak var currentHold: Hold?
 
-    init(of delegate: (any URLSessionDelegate)? = nil) {
-        self.delegate = delegate
+    init(of decider: AnyObject? = nil) {
+        self.decider = decider
     }
 
-    var isOver: Bool { delegate == nil }
+    var isOver: Bool { decider == nil }
 
-    func isOf(_ other: any URLSessionDelegate) -> Bool { delegate === other }
+    func isOf(_ other: AnyObject) -> Bool { decider === other }
+
+    /// Whether a task relies on its decisions.
+    var isHeld: Bool { currentHold != nil }
+
+    /// Whether its connections have transfers.
+    var isBusy: Bool { multi.map { $0.transferCount > 0 } ?? false }
+
+    func hold() -> Hold {
+        if let currentHold { return currentHold }
+        let hold = Hold()
+        currentHold = hold
+        return hold
+    }
 }
 
 /// The scopes of a pool. Loop only.
@@ -34,7 +68,7 @@ struct HandshakeScopes {
     /// Those of tasks' own delegates, the most recently used last.
     private var own: [HandshakeScope] = []
 
-    /// Beyond this, the oldest is dropped, and its delegate asked again.
+    /// Beyond this, the oldest that nobody uses are dropped, and their delegates asked again.
     private static let maximumOwn = 16
 
     /// nil if nothing has been decided yet.
@@ -59,14 +93,26 @@ struct HandshakeScopes {
         }
     }
 
-    /// Removes the scopes whose delegates are gone, and the oldest if there are too many. The caller closes their connections.
+    /// Removes the scopes whose delegates are gone. If there are too many, removes from the oldest whatever nobody uses:
+    /// connections without transfers, and decisions that no task relies on. The caller closes the connections.
     mutating func removeSuperfluous() -> [Multi] {
         guard own.contains(where: \.isOver) || own.count > Self.maximumOwn else { return [] }
-        var removed = own.filter(\.isOver)
-        own.removeAll(where: \.isOver)
-        removed += own.prefix(max(0, own.count - Self.maximumOwn))
-        own.removeFirst(max(0, own.count - Self.maximumOwn))
-        return removed.compactMap(\.multi)
+        var (living, removed): ([HandshakeScope], [Multi]) = ([], [])
+        // Each is asked once: its delegate may go at any time.
+        for scope in own {
+            if !scope.isOver {
+                living.append(scope)
+            } else if let multi = scope.multi {
+                removed.append(multi)
+            }
+        }
+        let excess = living.prefix(max(0, living.count - Self.maximumOwn))
+        for scope in excess where !scope.isBusy {
+            // While a delegate is being asked, there is nothing in it, but it has descriptors.
+            if let multi = scope.multi.take() { removed.append(multi) }
+        }
+        own = excess.filter { $0.isHeld || $0.isBusy } + living.dropFirst(excess.count)
+        return removed
     }
 
     /// Removes all connections. The caller closes them, or lets their transfers finish.

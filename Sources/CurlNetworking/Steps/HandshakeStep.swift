@@ -12,6 +12,8 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         /// Where the question is asked, and others may wait for the answer.
         let scope: HandshakeScope
         weak var host: (any StepHost)?
+        /// nil if another task asks. Keeps the session as long as an answer is wanted.
+        var sender: ChallengeSender?
 
         init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ host: any StepHost) {
             self.subject = subject
@@ -22,6 +24,10 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     }
 
     private var pending: Pending?
+
+    /// Keeps the decisions that the task has asked or waited for, until it ends: otherwise the questions of many other
+    /// tasks, each with a delegate of its own, would displace them before they are used.
+    private var hold: HandshakeScope.Hold?
 
     // MARK: - Before the handshake
 
@@ -35,6 +41,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         else { return .pass }
         let pending = Pending(subject, host.request?.url, in: scope, host)
         self.pending = pending
+        hold = scope.hold()
         _ = scope.coordinator.enter(self, about: subject)
         return .wait
     }
@@ -76,7 +83,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         switch (ChallengeAnswerers.answerer(of: delegateTypes(host)), delegates.own) {
         case (.neither, _): return nil
         case (.session, _), (_, nil): return .session
-        case (.task, let own?), (nil, let own?): return .task(own)
+        case (.task, let own?), (nil, let own?): return HandshakeDecider(own: own)
         }
     }
 
@@ -96,10 +103,10 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             return .fail(error)
         }
         let subject = HandshakeCoordinator.Subject(origin: origin, question: question)
+        guard let scope = decider(host).map({ host.pool.handshakes.scope(of: $0) }) else { return .again }
+        hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
-        guard let scope = decider(host).map({ host.pool.handshakes.scope(of: $0) }),
-            !scope.coordinator.hasDecided(subject)
-        else { return .again }
+        guard !scope.coordinator.hasDecided(subject) else { return .again }
         let pending = Pending(subject, request.url, in: scope, host)
         self.pending = pending
         if scope.coordinator.enter(self, about: subject) { ask(pending, host) }
@@ -112,6 +119,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             guard let self, let host else { return }
             host.owner.submit { self.answered(pending, answer, host) }
         }
+        pending.sender = sender
         host.owner.ask(.challenge(ChallengeQuestion(subject.question, at: subject.origin, sender: sender)))
     }
 
@@ -122,26 +130,34 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
         // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.
-        let coordinator = decider(host).map { host.pool.handshakes.scope(of: $0).coordinator }
+        let scope = decider(host).map { host.pool.handshakes.scope(of: $0) }
+        hold = scope?.hold()
         let (origin, question) = (pending.subject.origin, pending.subject.question)
         do throws(URLError) {
             let decision = try question.decision(by: answer, at: origin, url: pending.url)
-            coordinator?.note(decision, about: origin)
+            scope?.coordinator.note(decision, about: origin)
         } catch {
             return host.fail(error)
         }
-        stop(host)
+        leaveQueue()
         host.proceed(self)
     }
 
     /// Another task's question, identical to this one's, was answered: perhaps for both.
     func questionSettledElsewhere() {
         guard let pending = pending.take() else { return }
+        pending.sender?.withdraw()
         pending.host?.proceed(self)
     }
 
     func stop(_ host: any StepHost) {
+        leaveQueue()
+        hold = nil
+    }
+
+    private func leaveQueue() {
         guard let pending = pending.take() else { return }
+        pending.sender?.withdraw()
         pending.scope.coordinator.leave(self, about: pending.subject)
     }
 }

@@ -148,6 +148,24 @@ struct TLSOwnDecisionTests {
         }
     }
 
+    @Test("Of many delegates at once, each is asked once, and none of their tasks fails", arguments: [false, true])
+    func manyAtOnce(multiplexes: Bool) async throws {
+        let session = URLSession.forTest { $0.urlCache = nil }
+        defer { session.invalidateAndCancel() }
+        let url =
+            if multiplexes {
+                try Nginx.shared().tls(NginxSite.smallPath)
+            } else {
+                try TLSNginx.shared().url(.showing(.selfsigned))
+            }
+        let delegates = (0..<40).map { _ in Self.accepting() }
+        await withTaskGroup(of: Int.self) { group in
+            for delegate in delegates { group.addTask { await Self.status(url, in: session, delegate) } }
+            for await result in group { #expect(result == 200) }
+        }
+        #expect(delegates.map(\.challenges.value.count) == delegates.map { _ in 1 })
+    }
+
     @Test("Of many delegates in turn, each is asked")
     func many() async throws {
         let nginx = try TLSNginx.shared()
