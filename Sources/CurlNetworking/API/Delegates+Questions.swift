@@ -15,7 +15,8 @@ extension URLSessionDelegate {
             await $0.urlSession(session, didReceive: challenge)
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
-            let sender = challenge.sender as? ChallengeSender
+            // A delegate that passes its questions on to this object is one that answers, whatever this one lacks.
+            let sender = session.delegate === self ? challenge.sender as? ChallengeSender : nil
             if sender?.tryAlternative(to: .session) != true { completionHandler(.performDefaultHandling, nil) }
         }
     }

@@ -14,6 +14,8 @@ struct Authentication {
         /// The nonce that the task alone uses; nil for the session's. A credential that isn't shared always has one.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
+        /// The answer to the task's last challenge for the space was accepted.
+        var isAccepted = false
     }
 
     /// What a request was sent with.
@@ -29,8 +31,7 @@ struct Authentication {
     struct Challenged {
         let held: HeldResponse
         let request: URLRequest
-        let party: AuthenticationParty
-        let origin: Origin
+        let challenger: Challenger
         let response: HTTPURLResponse
         /// It is the response to CONNECT, and that exchange is already over.
         var isInTunnel = false
@@ -40,17 +41,22 @@ struct Authentication {
         var space: ProtectionSpace?
         /// What the default handling uses.
         var proposed: Use?
-
-        func space(of offer: AuthenticationOffer) -> ProtectionSpace {
-            ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
-        }
+        /// Asks about that space. Keeps the session as long as an answer is wanted.
+        var sender: ChallengeSender?
 
         /// Whether the request may be sent with a credential that nobody has chosen for it: not in another's name, if its URL names a user,
         /// nor with another password than the URL's.
         func admits(_ credential: Credential) -> Bool {
-            guard party == .server, let named = request.url?.credential else { return true }
+            guard challenger.party == .server, let named = request.url?.credential else { return true }
             return credential == named || named.password.isEmpty && credential.user == named.user
         }
+    }
+
+    /// What a challenger has refused since it last accepted something, whatever realms it has named.
+    private struct Refusals {
+        /// How many answers to challenges.
+        var count = 0
+        var credentials: [AuthenticationScheme: Set<Credential>] = [:]
     }
 
     /// What to send to each party from now on.
@@ -65,40 +71,49 @@ struct Authentication {
     /// Spaces that the delegate has rejected.
     var rejected: Set<ProtectionSpace> = []
     /// How many answers to challenges were refused.
-    private(set) var failures: [ProtectionSpace: Int] = [:]
+    private var failures: [ProtectionSpace: Int] = [:]
     /// Rejected credentials, so that they aren't tried again.
     private var refused: [ProtectionSpace: Set<Credential>] = [:]
+    /// A server can name another realm in each challenge, and would get the same password again and again.
+    private var refusals: [Challenger: Refusals] = [:]
     /// The nonce of the newest challenge.
     private var offeredNonce: String?
     /// How many times in a row a new nonce was the only reason for another attempt.
     private var renewals = 0
 
     func refuses(_ credential: Credential, _ space: ProtectionSpace) -> Bool {
-        refused[space]?.contains(credential) ?? false
+        refused[space]?.contains(credential) == true
+            || refusals[space.challenger]?.credentials[space.scheme]?.contains(credential) == true
+    }
+
+    /// How many answers to challenges were refused, in the space or by its challenger.
+    func failureCount(in space: ProtectionSpace) -> Int {
+        max(failures[space] ?? 0, refusals[space.challenger]?.count ?? 0)
     }
 
     enum Verdict { case ask, sendAgain }
 
     /// What was sent has been challenged again. If the nonce was stale, the same credential is sent again; otherwise it is refused.
     mutating func noteRefusal(
-        by party: AuthenticationParty,
-        _ origin: Origin,
+        by challenger: Challenger,
         _ offers: [AuthenticationOffer],
         _ url: URL,
         _ spaces: inout ProtectionSpaces
     ) -> Verdict {
+        let party = challenger.party
         let lastNonce = offeredNonce
         offeredNonce = offers.lazy.compactMap(\.digest?.nonce).first
         guard let sent = sent.removeValue(forKey: party) else {
-            noteRefusalOfURLCredential(by: party, origin, offers, url)
-            if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: party, origin, offers) }
+            noteRefusalOfURLCredential(by: challenger, offers, url)
+            if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: challenger, offers) }
             return .ask
         }
         let space = sent.use.space
-        guard space.origin == origin,
-            let offer = offers.first(where: { $0.scheme == space.scheme && $0.realm == space.realm })
-        else { return .ask }
-        if let digest = offer.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
+        guard space.challenger == challenger else { return .ask }
+        let offer = offers.first { $0.scheme == space.scheme && $0.realm == space.realm }
+        // Sent preemptively, or accepted before, it was for another space.
+        if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
+        if let digest = offer?.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
             renewals < Self.maximumRenewals, digest.isStale || nonce != lastNonce
         {
             renewals += 1
@@ -106,7 +121,11 @@ struct Authentication {
             return .sendAgain
         }
         refused[space, default: []].insert(sent.use.credential)
-        if !sent.isAhead { failures[space, default: 0] += 1 }
+        if !sent.isAhead {
+            failures[space, default: 0] += 1
+            refusals[challenger, default: Refusals()].count += 1
+            noteRefusal(of: sent.use.credential, by: challenger, space.scheme)
+        }
         if sent.use.isShared { spaces.forget(sent.use.credential, for: space) }
         uses[party] = nil
         return .ask
@@ -130,31 +149,39 @@ struct Authentication {
     }
 
     private mutating func noteRefusalOfURLCredential(
-        by party: AuthenticationParty,
-        _ origin: Origin,
+        by challenger: Challenger,
         _ offers: [AuthenticationOffer],
         _ url: URL
     ) {
-        guard party == .server, hasSentURLCredential, let credential = url.credential else { return }
-        noteRefusal(of: credential, by: party, origin, offers.filter { $0.scheme == .basic })
+        guard challenger.party == .server, hasSentURLCredential, let credential = url.credential else { return }
+        noteRefusal(of: credential, by: challenger, offers.filter { $0.scheme == .basic })
     }
 
     private mutating func noteRefusal(
         of credential: Credential,
-        by party: AuthenticationParty,
-        _ origin: Origin,
+        by challenger: Challenger,
         _ offers: [AuthenticationOffer]
     ) {
         for offer in offers {
-            let space = ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme)
-            refused[space, default: []].insert(credential)
+            refused[challenger.space(of: offer), default: []].insert(credential)
+            noteRefusal(of: credential, by: challenger, offer.scheme)
         }
+    }
+
+    private mutating func noteRefusal(
+        of credential: Credential,
+        by challenger: Challenger,
+        _ scheme: AuthenticationScheme
+    ) {
+        refusals[challenger, default: Refusals()].credentials[scheme, default: []].insert(credential)
     }
 
     /// The head is no challenge; it may name the next nonce (RFC 7616 §3.5).
     mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
         renewals = 0
         for (party, sent) in sent {
+            refusals[sent.use.space.challenger] = nil
+            if uses[party]?.space == sent.use.space { uses[party]?.isAccepted = true }
             guard var digest = sent.digest, let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
             digest.nonce = nonce
             if !sent.use.isShared {
@@ -184,11 +211,11 @@ struct Authentication {
         sent = [:]
         guard let url = request.url else { return }
         for party in [AuthenticationParty.server, .proxy] {
-            guard let origin = party.origin(for: url, through: route) else { continue }
-            if let use = uses[party], use.space.origin == origin {
+            guard let challenger = party.challenger(for: url, through: route) else { continue }
+            if let use = uses[party], use.space.challenger == challenger {
                 sent[party] = show(use, isAhead: false, to: options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
-                let space = spaces.space(for: url, at: origin, party: party), let known = spaces[space],
+                let space = spaces.space(for: url, of: challenger), let known = spaces[space],
                 !refuses(known.credential, space)
             {
                 let use = Use(space: space, credential: known.credential, isShared: true)
@@ -241,11 +268,11 @@ struct Authentication {
 }
 
 extension AuthenticationParty {
-    /// The origin of a challenge in the response to a request for `url`.
-    func origin(for url: URL, through route: ProxyRoute) -> Origin? {
+    /// Whose challenge there may be in the response to a request for `url`.
+    func challenger(for url: URL, through route: ProxyRoute) -> Challenger? {
         switch self {
-        case .server: Origin(url)
-        case .proxy: route.server?.origin
+        case .server: Origin(url).map { Challenger(party: .server, origin: $0) }
+        case .proxy: route.server?.challenger
         }
     }
 }

@@ -27,7 +27,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         if let use = state?.uses[.server], use.space.origin == origin { return use.credential }
         guard !hasOwnField, url.credential == nil else { return nil }
         return coordinator.withSpaces { spaces in
-            spaces.space(for: url, at: origin, party: .server).flatMap { spaces[$0]?.credential }
+            spaces.space(for: url, of: Challenger(party: .server, origin: origin)).flatMap { spaces[$0]?.credential }
         }
     }
 
@@ -57,22 +57,21 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         if request.url.flatMap(Scheme.init)?.isFTP ?? false { return .pass }
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
             .filter { !isForChannel || !$0.scheme.isOfConnection }
-        guard let url = request.url, let origin = party.origin(for: url, through: host.route), !offers.isEmpty,
+        guard let url = request.url, let challenger = party.challenger(for: url, through: host.route), !offers.isEmpty,
             // Through a tunnel it is the server that responds, which must not get the proxy's credentials.
             party == .server || received.tunnel == nil
         else { return .pass }
         try host.budget.spendChallenge(at: url)
         var authentication = state ?? Authentication()
         let verdict = host.session.authenticationCoordinator.withSpaces { spaces in
-            authentication.noteRefusal(by: party, origin, offers, url, &spaces)
+            authentication.noteRefusal(by: challenger, offers, url, &spaces)
         }
         state = authentication
         if verdict == .sendAgain { return .follow(request) }
         let challenged = Authentication.Challenged(
             held: HeldResponse(),
             request: request,
-            party: party,
-            origin: origin,
+            challenger: challenger,
             response: try received.head.response(to: request),
             offers: offers
         )
@@ -82,7 +81,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
-            let origin = host.route.server?.origin, let response = try? head.response(to: request)
+            let challenger = host.route.server?.challenger, let response = try? head.response(to: request)
         else { return .pass }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return .pass }
@@ -93,14 +92,13 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
         var authentication = state ?? Authentication()
         _ = host.session.authenticationCoordinator.withSpaces {
-            authentication.noteRefusal(by: .proxy, origin, offers, url, &$0)
+            authentication.noteRefusal(by: challenger, offers, url, &$0)
         }
         state = authentication
         let challenged = Authentication.Challenged(
             held: HeldResponse(),
             request: request,
-            party: .proxy,
-            origin: origin,
+            challenger: challenger,
             response: response,
             isInTunnel: true,
             offers: offers
@@ -138,10 +136,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     /// If libcurl has answered the proxy's challenge by itself, with Basic, later tunnels send that preemptively, which saves a round trip.
     private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel?, at url: URL, _ host: any StepHost) {
         guard let credential = state?.tunnelCredential, let tunnel, tunnel.head != nil, tunnel.refusal == nil,
-            let challenge = tunnel.challenge, let origin = host.route.server?.origin,
+            let challenge = tunnel.challenge, let challenger = host.route.server?.challenger,
             let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
         else { return }
-        let space = ProtectionSpace(party: .proxy, origin: origin, realm: offer.realm, scheme: .basic)
+        let space = challenger.space(of: offer)
         host.session.authenticationCoordinator.withSpaces { spaces in
             spaces.set(credential, for: space, digest: nil)
             spaces.noteAcceptance(of: credential, for: space, at: url)
@@ -154,7 +152,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     private func tryNextOffer(of held: HeldResponse, _ host: any StepHost) {
         guard let challenged = state?.challenged, challenged.held === held else { return }
         guard let offer = challenged.offers.first else { return deliverChallenge(host) }
-        let space = challenged.space(of: offer)
+        let space = challenged.challenger.space(of: offer)
         guard state?.rejected.contains(space) == false else { return skipOffer(host) }
         state?.challenged?.space = space
         if let use = knownUse(for: space, host) { return answer(with: use, host) }
@@ -247,10 +245,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             host.owner.submit { self.answered(held, space, answer, host) }
         }
         guard host.owner.delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
+        state?.challenged?.sender = sender
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space.forDelegate(inTunnel: challenged.isInTunnel),
             proposedCredential: proposal,
-            previousFailureCount: state?.failures[space] ?? 0,
+            previousFailureCount: state?.failureCount(in: space) ?? 0,
             failureResponse: challenged.response,
             error: nil,
             sender: sender
@@ -310,6 +309,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     private func answer(with use: Authentication.Use, _ host: any StepHost) {
         guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
         var use = use
+        use.isAccepted = false
         if use.isShared {
             host.session.authenticationCoordinator.withSpaces {
                 $0.set(use.credential, for: use.space, digest: offer.digest)
@@ -334,6 +334,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     func stop(_ host: any StepHost) {
         leaveCoordinator(host)
+        state?.challenged?.sender?.withdraw()
         state = nil
     }
 

@@ -147,6 +147,67 @@ struct AuthenticationChallengeTests {
         #expect(server.requestCount == 2)
     }
 
+    /// Refuses everything, each time for another realm.
+    private static func shifting(_ scheme: String, _ delegate: DecidingDelegate) throws -> Rig {
+        let count = Watched(0)
+        return try Rig(delegate: delegate) { _ in
+            let number = count.update {
+                $0 += 1; return $0
+            }
+            return .text("closed", status: 401).header("WWW-Authenticate", "\(scheme) realm=\"\(number)\"")
+        }
+    }
+
+    @Test(
+        "A server that names a new realm after each answer has refused it: the failures are counted",
+        arguments: ["Basic", #"Digest nonce="n", qop="auth","#]
+    )
+    func shiftingRealm(scheme: String) async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .right() : nil)
+        })
+        let rig = try Self.shifting(scheme, delegate)
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
+        #expect(result.response?.statusCode == 401 && result.error == nil)
+        #expect(delegate.challenges.value.map(\.space.realm) == ["1", "2"])
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+        #expect(rig.server.requestCount == 2)
+    }
+
+    @Test("It doesn't get the same password for each realm", arguments: ["Basic", #"Digest nonce="n", qop="auth","#])
+    func shiftingRealmInsisting(scheme: String) async throws {
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let rig = try Self.shifting(scheme, delegate)
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
+        #expect(result.response?.statusCode == 401 && result.error == nil)
+        #expect(rig.server.requestCount == 2)
+    }
+
+    @Test("Another space to which a redirect leads is asked about afresh")
+    func redirectedRealm() async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            guard asked.space.realm == "a" else {
+                let other = URLCredential(user: "other", password: "secret", persistence: .forSession)
+                return asked.answer(.useCredential, other)
+            }
+            asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let isFirst = request.path == "/a"
+            guard request.header("Authorization") == Guard.token(isFirst ? "user" : "other") else {
+                return .text("closed", status: 401)
+                    .header("WWW-Authenticate", "Basic realm=\(isFirst ? "a" : "b")")
+            }
+            return isFirst ? .redirect(to: "/b") : .text("open")
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/a")).text == "open")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1, 0])
+    }
+
     @Test("A body is sent again with the credential", arguments: [5, 3_000_000])
     func bodies(length: Int64) async throws {
         let body = GeneratedBody.bytes(seed: 8, length: Int(length))

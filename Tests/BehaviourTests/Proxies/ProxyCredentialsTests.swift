@@ -99,4 +99,58 @@ struct ProxyCredentialsTests {
         #expect(delegate.challenges.value.map(\.space.port) == [second.server.port])
         #expect(server.requests.allSatisfy { $0.header("Proxy-Authorization") == nil })
     }
+
+    /// A proxy that lets in who shows anything, and a session with another user of it for each of two hosts.
+    private static func twoUsers(
+        tunnel: Bool = false,
+        _ answer: @escaping ScriptedProxy.Refusal = { _ in nil }
+    ) throws -> (ScriptedProxy, URLSession) {
+        let proxy = try ScriptedProxy { request in
+            guard request.header("Proxy-Authorization") == nil else { return answer(request) }
+            return .text("closed", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+        }
+        let session = URLSession.forTest {
+            for user in ["a", "b"] {
+                let settings = proxy.settings(tunnel: tunnel, user: user, password: "secret")
+                $0.curl.hosts["\(user).example"].proxy = .server(settings)
+            }
+        }
+        return (proxy, session)
+    }
+
+    @Test(
+        "Hosts that use one proxy as different users each use their own, with a tunnel or without",
+        arguments: [true, false]
+    )
+    func users(tunnel: Bool) async throws {
+        let (proxy, session) = try Self.twoUsers(tunnel: tunnel)
+        defer {
+            session.invalidateAndCancel()
+            proxy.stop()
+        }
+        for url in ["http://a.example/", "http://b.example/", "http://a.example/", "http://b.example/"] {
+            #expect(await session.load(url).text == (tunnel ? "through" : "openly \(url)"))
+        }
+        for user in ["a", "b"] {
+            let shown = proxy.server.requests.filter { $0.target.contains("\(user).example") }
+                .map { $0.header("Proxy-Authorization") }
+            let token = Guard.token(user)
+            // A tunnel is used again.
+            let expected: [String?] = tunnel ? [nil, token] : [nil, token, token]
+            #expect(shown == expected)
+        }
+    }
+
+    @Test("A redirect from one of them to the other goes out as the other's user")
+    func redirectedUser() async throws {
+        let (proxy, session) = try Self.twoUsers { request in
+            request.target.contains("a.example") ? .redirect(to: "http://b.example/") : nil
+        }
+        defer {
+            session.invalidateAndCancel()
+            proxy.stop()
+        }
+        #expect(await session.load("http://a.example/").text == "openly http://b.example/")
+        #expect(proxy.shown == [nil, Guard.token("a"), nil, Guard.token("b")])
+    }
 }

@@ -245,6 +245,82 @@ struct TLSTrustChallengeTests {
         }
     }
 
+    /// Passes a session's questions on.
+    private final class SessionPassingOn: NSObject, URLSessionDelegate {
+        private let other: any URLSessionDelegate
+
+        init(_ other: any URLSessionDelegate) {
+            self.other = other
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            other.urlSession(session, didReceive: challenge, completionHandler: completionHandler)
+        }
+    }
+
+    /// Lets no server in.
+    private final class Refusing: NSObject, URLSessionDelegate {
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
+    }
+
+    @Test("So does a session's, whose next object may refuse what the one before had nothing against")
+    func sessionsPassedOn() async throws {
+        let nginx = try TLSNginx.shared()
+        for (other, status) in [(Indifferent(), 200), (Refusing(), nil)] as [(any URLSessionDelegate, Int?)] {
+            let session = URLSession.trusting(nginx, delegate: SessionPassingOn(other))
+            defer { session.invalidateAndCancel() }
+            #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == status)
+        }
+    }
+
+    /// Never answers.
+    private final class Silent: NSObject, URLSessionDelegate {
+        let asked = Gate()
+        private let gone: Gate
+
+        init(gone: Gate) {
+            self.gone = gone
+        }
+
+        deinit {
+            gone.open()
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping Answer
+        ) {
+            asked.open()
+        }
+    }
+
+    @Test("A question that is never answered keeps neither session nor delegate once its task is over")
+    func unanswered() async throws {
+        let nginx = try TLSNginx.shared()
+        let gone = Gate()
+        func ask() async throws {
+            let delegate = Silent(gone: gone)
+            let session = URLSession.trusting(nginx, delegate: delegate)
+            let task = session.dataTask(with: nginx.url(.showing(.good)))
+            task.resume()
+            try await delegate.asked.wait()
+            task.cancel()
+        }
+        try await ask()
+        try await gone.wait()
+    }
+
     @Test("A task's own delegate is asked in a session without one")
     func ownDelegate() async throws {
         let nginx = try TLSNginx.shared()

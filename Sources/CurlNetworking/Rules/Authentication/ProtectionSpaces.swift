@@ -11,6 +11,19 @@ struct Credential: Sendable, Hashable {
     }
 }
 
+/// Who asks for credentials, for one or more protection spaces.
+struct Challenger: Sendable, Hashable {
+    var party: AuthenticationParty
+    /// The server's, or the proxy's.
+    var origin: Origin
+    /// The credential that is set for the proxy: hosts with different ones use the same proxy as different users. nil for a server.
+    var configured: Credential?
+
+    func space(of offer: AuthenticationOffer) -> ProtectionSpace {
+        ProtectionSpace(party: party, origin: origin, realm: offer.realm, scheme: offer.scheme, configured: configured)
+    }
+}
+
 /// A protection space (RFC 9110 §11.5): what one credential gives access to.
 struct ProtectionSpace: Sendable, Hashable {
     var party: AuthenticationParty
@@ -18,6 +31,10 @@ struct ProtectionSpace: Sendable, Hashable {
     var origin: Origin
     var realm: String?
     var scheme: AuthenticationScheme
+    /// The challenger's. Delegates and storages don't see it.
+    var configured: Credential?
+
+    var challenger: Challenger { Challenger(party: party, origin: origin, configured: configured) }
 
     /// As passed to delegates and storages: the realm is the host if the challenge names none, as on Apple's platforms.
     var forDelegate: URLProtectionSpace { forDelegate(inTunnel: false) }
@@ -122,12 +139,13 @@ struct ProtectionSpaces: Sendable {
         known[space.origin]?[space] = nil
     }
 
-    /// The known space of `url`: of several, the one with the longest prefix, and of several of these the one that was accepted last.
-    func space(for url: URL, at origin: Origin, party: AuthenticationParty) -> ProtectionSpace? {
-        guard let candidates = known[origin] else { return nil }
+    /// The challenger's known space of `url`: of several, the one with the longest prefix, and of several of these the one that was accepted
+    /// last.
+    func space(for url: URL, of challenger: Challenger) -> ProtectionSpace? {
+        guard let candidates = known[challenger.origin] else { return nil }
         let path = Self.path(of: url)
         var best: (space: ProtectionSpace, rank: (Int, UInt64))?
-        for (space, entry) in candidates where entry.isProven && space.party == party {
+        for (space, entry) in candidates where entry.isProven && space.challenger == challenger {
             let lengths = entry.prefixes.filter(path.hasPrefix).map(\.utf8.count)
             guard let length = entry.prefixes.isEmpty ? 0 : lengths.max() else { continue }
             let rank = (length, entry.number)

@@ -106,6 +106,11 @@ extension CurlOptions.ProxyServer {
         user.map { Credential(user: $0, password: password ?? "") }
     }
 
+    /// nil for SOCKS.
+    var challenger: Challenger? {
+        origin.map { Challenger(party: .proxy, origin: $0, configured: credential) }
+    }
+
     /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them. libcurl tunnels to another host and port than the
     /// URL's, whatever the scheme (CURLOPT_CONNECT_TO).
     func tunnels(to origin: Origin, connectingElsewhere: Bool = false) -> Bool {

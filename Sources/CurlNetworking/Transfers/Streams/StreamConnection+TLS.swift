@@ -68,6 +68,7 @@ extension StreamConnection {
         let sender = ChallengeSender { [weak owner] answer in
             owner?.submit { answered.connection?.answered(asking, answer) }
         }
+        asking.sender = sender
         owner.ask(.challenge(ChallengeQuestion(question, at: site.origin, to: .taskThenSession, sender: sender)))
     }
 

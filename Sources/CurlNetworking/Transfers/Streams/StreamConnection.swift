@@ -25,8 +25,12 @@ final class StreamConnection {
     }
 
     /// A handshake's question that waits for its answer.
-    final class Asking: Sendable {
+    ///
+    /// `@unchecked Sendable`: what changes is used only on the loop.
+    final class Asking: @unchecked Sendable {
         let question: HandshakeQuestion
+        /// Keeps the session as long as an answer is wanted.
+        var sender: ChallengeSender?
 
         init(_ question: HandshakeQuestion) {
             self.question = question
@@ -111,6 +115,7 @@ final class StreamConnection {
             channel.loop.cancel(nextLook)
             channel.close()
         }
+        if case .asking(_, let asking) = security { asking.sender?.withdraw() }
         security = .none
     }
 

@@ -28,7 +28,7 @@ struct ProtectionSpacesTests {
     static func finds(_ spaces: ProtectionSpaces, _ url: String) throws -> Bool {
         let url = try Sample.url(url)
         let origin = try #require(Origin(url))
-        return spaces.space(for: url, at: origin, party: .server) != nil
+        return spaces.space(for: url, of: Challenger(party: .server, origin: origin)) != nil
     }
 
     @Test("A credential is shown unasked only once it has proven good")
@@ -75,7 +75,25 @@ struct ProtectionSpacesTests {
             let space = try Self.space(realm: realm)
             spaces.set(Self.credential, for: space, digest: nil)
             spaces.noteAcceptance(of: Self.credential, for: space, at: url)
-            #expect(try spaces.space(for: url, at: Self.origin(), party: .server) == space)
+            #expect(spaces.space(for: url, of: space.challenger) == space)
+        }
+    }
+
+    @Test("What a proxy has accepted is for hosts with the same credential set for it; a delegate sees no difference")
+    func configured() throws {
+        var spaces = ProtectionSpaces()
+        let url = try Sample.url("http://example.com/")
+        var space = try Self.space(party: .proxy)
+        space.configured = Self.credential
+        spaces.set(Self.credential, for: space, digest: nil)
+        spaces.noteAcceptance(of: Self.credential, for: space, at: url)
+        #expect(spaces.space(for: url, of: space.challenger) == space)
+        var other = space
+        for configured in [Self.other, nil] {
+            other.configured = configured
+            #expect(spaces[other] == nil)
+            #expect(spaces.space(for: url, of: other.challenger) == nil)
+            #expect(other.forDelegate.hasSameValues(as: space.forDelegate))
         }
     }
 
@@ -140,7 +158,7 @@ struct ProtectionSpacesTests {
             spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com\(path)"))
         }
         func found(_ path: String) throws -> String? {
-            try spaces.space(for: Sample.url("http://example.com\(path)"), at: Self.origin(), party: .server)?.realm
+            try spaces.space(for: Sample.url("http://example.com\(path)"), of: outer.challenger)?.realm
         }
         #expect(try found("/a/b/c") == "inner")
         #expect(try found("/a/c") == "outer")
