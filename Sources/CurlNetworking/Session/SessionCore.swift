@@ -135,7 +135,7 @@ final class SessionCore: @unchecked Sendable {
             // Handed out of the lock: this may turn out to be the last reference to it.
             let another = shared.keptSession ?? shared.session
             let tasks = another == nil ? (shared.releaseCreatedTasks(), shared.hiddenTasks) : ([], [])
-            return (another, tasks, shared.endIfAbandoned())
+            return (another, tasks, shared.endIfAbandoned(by: another))
         }
         for task in tasks.hidden { task.cancel() }
         if isOver { releaseEverything() }
@@ -245,29 +245,32 @@ final class SessionCore: @unchecked Sendable {
 
     /// The task has completed, and its delegate or handler has been called.
     func remove(identifier: Int) {
-        let (entry, kept, finished, isOver) = shared.withLock { shared in
+        let (entry, kept, session, finished, isOver) = shared.withLock { shared in
+            let session = shared.session
             let entry = shared.tasks.removeValue(forKey: identifier)
             if case .active(let member) = entry {
                 if member.isHidden { shared.hiddenCount -= 1 } else { shared.activeCount -= 1 }
             }
             let kept = shared.activeCount == 0 ? shared.keptSession.take() : nil
-            return (entry, kept, shared.endIfFinished(), shared.endIfAbandoned())
+            return (entry, kept, session, shared.endIfFinished(), shared.endIfAbandoned(by: session))
         }
         if let finished { becomeInvalid(finished) }
         if isOver { releaseEverything() }
         // What these held is released without the lock.
-        withExtendedLifetime((entry, kept)) {}
+        withExtendedLifetime((entry, kept, session)) {}
     }
 
     /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.
     func forgetUnlessActive(identifier: Int) {
-        let (finished, isOver) = shared.withLock { shared -> (URLSession?, Bool) in
-            guard case .released = shared.tasks[identifier] else { return (nil, false) }
+        let (session, finished, isOver) = shared.withLock { shared -> (URLSession?, URLSession?, Bool) in
+            guard case .released = shared.tasks[identifier] else { return (nil, nil, false) }
             shared.tasks[identifier] = nil
-            return (shared.endIfFinished(), shared.endIfAbandoned())
+            let session = shared.session
+            return (session, shared.endIfFinished(), shared.endIfAbandoned(by: session))
         }
         if let finished { becomeInvalid(finished) }
         if isOver { releaseEverything() }
+        withExtendedLifetime(session) {}
     }
 
     /// The tasks that are neither completed nor cancelled, in the order of their creation; without those of the session's own.
@@ -377,7 +380,9 @@ extension SessionCore.Shared {
     }
 
     /// Ends a session that was dropped and not invalidated, and has no tasks. Returns whether it ended now.
-    fileprivate mutating func endIfAbandoned() -> Bool {
+    ///
+    /// - Parameter session: The public object, which the caller holds beyond the lock: released here, it would take the lock again.
+    fileprivate mutating func endIfAbandoned(by session: URLSession?) -> Bool {
         guard isValid, tasks.isEmpty, keptSession == nil, session == nil else { return false }
         phase = .invalid
         return true

@@ -244,7 +244,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// The task has ended with `outcome`; only the first counts. Everything still running is stopped.
     func finish(_ outcome: Outcome) {
         pool.loop.preconditionOnLoop()
-        guard let schedules = handle.shared.withLock({ $0.finish() }) else { return }
+        let isSuccess = outcome.error == nil
+        guard let schedules = handle.shared.withLock({ $0.finish(isSuccess: isSuccess) }) else { return }
         if schedules { handle.scheduleAtEndOfRound() }
         guard case .failure(let error) = outcome else { return end(outcome) }
         place.noteFailure()

@@ -134,8 +134,8 @@ struct TaskState: ~Copyable {
     // MARK: - The end
 
     /// The transfer is over. nil if it was before; otherwise whether the caller must schedule a delivery.
-    mutating func finish() -> Bool? {
-        guard machine.finish() else { return nil }
+    mutating func finish(isSuccess: Bool) -> Bool? {
+        guard machine.finish(isSuccess: isSuccess) else { return nil }
         // The task was cancelled before the loop could look: pending questions get no answer any more.
         return machine.cancellation != nil && mailbox.discard()
     }

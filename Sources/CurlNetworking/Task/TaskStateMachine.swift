@@ -131,10 +131,12 @@ struct TaskStateMachine: Sendable {
     /// Whether more of the body may go to the consumer.
     var mayDeliver: Bool { !isSuspended && !isBacklogged && cancellation == nil }
 
-    /// The result is final; false if it was already.
-    mutating func finish() -> Bool {
+    /// The result is final; false if it was already. A success is the owner's although it has asked for resume data meanwhile: there is nothing
+    /// left to resume.
+    mutating func finish(isSuccess: Bool = false) -> Bool {
         guard stage == .working else { return false }
         stage = .finished
+        if isSuccess, cancellation == .keepingPartialFile { cancellation = nil }
         return true
     }
 

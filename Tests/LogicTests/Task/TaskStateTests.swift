@@ -58,6 +58,20 @@ struct TaskStateTests {
         #expect(file == nil)
     }
 
+    @Test("A download that is complete when it is to be paused is a success", arguments: [true, false])
+    func pausedTooLate(isSuccess: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let complete = try DownloadFile(in: directory.url).finish()
+        var state = TaskState(consumer: .downloadDelegate, currentRequest: nil)
+        _ = state.machine.resume()
+        let isInTime = state.add(resumeDataHandler: { _ in })
+        _ = state.machine.cancel(.keepingPartialFile)
+        #expect(isInTime && state.finish(isSuccess: isSuccess) != nil)
+        state.outcome = isSuccess ? .file(complete) : .failure(URLError(.cancelled))
+        #expect(Self.names(state.end(tellsMetrics: false)) == (isSuccess ? ["file", "result"] : ["result"]))
+        #expect(FileManager.default.fileExists(atPath: complete.url.path))
+    }
+
     @Test("Streams that were captured are the last that is told of a task")
     func captured() {
         let port = StreamPort()

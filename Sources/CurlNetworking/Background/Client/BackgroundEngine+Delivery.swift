@@ -50,7 +50,7 @@ extension BackgroundEngine {
 
     /// The task has ended in the agent. `files` is the folder with its files.
     func end(_ ending: TaskEnding, files: URL) {
-        guard shared.withLock({ $0.machine.finish() }) else { return }
+        guard shared.withLock({ $0.machine.finish(isSuccess: ending.error == nil) }) else { return }
         apply(ending.progress)
         guard ending.error != nil, ending.resumeData != nil || ending.upload != nil else {
             return conclude(ending, files, ending.error == nil ? nil : unusedResumeData)

@@ -17,7 +17,14 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         case idle
         /// A thread has `content`.
         case reading
+        /// It has come while the transfer was paused.
+        case found(Found)
         case closed
+    }
+
+    private enum Found {
+        case response(Result<URLResponse, URLError>)
+        case piece(Result<Data?, URLError>)
     }
 
     private let content: any LocalSource
@@ -44,18 +51,21 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         state = .reading
         WorkThreads.files.run { [self] in
             let opened = Result { () throws(URLError) in try content.open() }
-            loop.submit { self.opened(opened) }
+            loop.submit { self.take(.response(opened)) }
         }
     }
 
     func setPaused(_ isPaused: Bool) {
         self.isPaused = isPaused
-        readNext()
+        if !isPaused, case .found(let found) = state { take(found) } else { readNext() }
     }
 
     func cancel() {
         delegate = nil
-        if case .idle = state { close() }
+        switch state {
+        case .idle, .found: close()
+        case .reading, .closed: break
+        }
     }
 
     private func close() {
@@ -63,9 +73,19 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         WorkThreads.files.run { self.content.close() }
     }
 
-    private func opened(_ result: Result<URLResponse, URLError>) {
+    /// Reports what has been found, as soon as it may.
+    private func take(_ found: Found) {
+        guard delegate != nil else { return close() }
+        guard !isPaused else { return state = .found(found) }
         state = .idle
-        guard let delegate else { return close() }
+        switch found {
+        case .response(let response): opened(response)
+        case .piece(let piece): read(piece)
+        }
+    }
+
+    private func opened(_ result: Result<URLResponse, URLError>) {
+        guard let delegate else { return }
         do throws(URLError) {
             try delegate.transfer(self, received: try result.get(), storagePolicy: .notAllowed)
         } catch {
@@ -79,13 +99,12 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         state = .reading
         WorkThreads.files.run { [self] in
             let piece = Result { () throws(URLError) in try content.read() }
-            loop.submit { self.read(piece) }
+            loop.submit { self.take(.piece(piece)) }
         }
     }
 
     private func read(_ result: Result<Data?, URLError>) {
-        state = .idle
-        guard let delegate else { return close() }
+        guard let delegate else { return }
         switch result {
         case .success(let piece?): if delegate.transfer(self, received: piece) { readNext() }
         case .success(nil): end(nil)
