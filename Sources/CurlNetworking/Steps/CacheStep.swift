@@ -397,8 +397,8 @@ final class CacheStep: Step, @unchecked Sendable {
         guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url,
             let cache = host.session.settings.cache
         else { return }
-        // Nothing was found, so there is nothing to drop but what is on its way.
-        if case .none = stored { return cache.pendingResponses.outdate(pending?.key ?? StoredResponse.key(of: url)) }
+        // Nothing was found, so there is nothing to drop but what is on its way, or has been stored since the request was sent.
+        if case .none = stored, !cache.pendingResponses.outdate(pending?.key ?? StoredResponse.key(of: url)) { return }
         cache.remove(url)
     }
 

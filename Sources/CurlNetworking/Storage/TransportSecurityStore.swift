@@ -18,6 +18,7 @@ final class TransportSecurityStore: Sendable {
         /// Changes that haven't been written.
         var news: [String: TransportSecurityHosts.Entry?] = [:]
         var isWriteComing = false
+        var hasRemovedAbandoned = false
     }
 
     private let file: URL?
@@ -31,6 +32,7 @@ final class TransportSecurityStore: Sendable {
     private static let stores = WeakTable<String, TransportSecurityStore>()
     /// In bytes. Our own files are far smaller.
     private static let largestFile = 8 << 20
+    private static let temporarySuffix = ".tmp"
 
     /// nil if the option is off.
     static func store(for option: CurlOptions.StrictTransportSecurity) -> TransportSecurityStore? {
@@ -101,11 +103,12 @@ final class TransportSecurityStore: Sendable {
     /// Changes that can't be written are kept until the next change.
     private func write() {
         guard let file else { return }
-        let news = state.withLock { state in
+        let (news, isFirst) = state.withLock { state in
             state.isWriteComing = false
-            defer { state.news = [:] }
-            return state.news
+            defer { (state.news, state.hasRemovedAbandoned) = ([:], true) }
+            return (state.news, !state.hasRemovedAbandoned)
         }
+        if isFirst { Self.removeAbandoned(besides: file) }
         do throws(SystemError) {
             // Other programs may have written meanwhile.
             var hosts = try Self.read(file)
@@ -138,9 +141,7 @@ final class TransportSecurityStore: Sendable {
 
     /// Atomic, and readable by this user only, since the file shows which hosts were visited.
     private static func replace(_ file: URL, with text: String) throws(SystemError) {
-        let temporary = file.path + ".\(UUID.random().uuidString).tmp"
-        let descriptor = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-        guard descriptor >= 0 else { throw SystemError.current }
+        let (temporary, descriptor) = try makeTemporary(for: file)
         do throws(SystemError) {
             defer { close(descriptor) }
             try Array(text.utf8).withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
@@ -148,6 +149,30 @@ final class TransportSecurityStore: Sendable {
         } catch {
             unlink(temporary)
             throw error
+        }
+    }
+
+    /// A new file beside `file`, open and locked. The lock ends with the process: whoever gets it knows that the file was abandoned.
+    private static func makeTemporary(for file: URL) throws(SystemError) -> (path: String, descriptor: Int32) {
+        while true {
+            let path = file.path + ".\(UUID.random().uuidString)\(temporarySuffix)"
+            let descriptor = uninterrupted { open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
+            guard descriptor >= 0 else { throw SystemError.current }
+            // Only a process that is about to remove the file holds the lock now. Without locks nobody removes it.
+            _ = uninterrupted { flock(descriptor, LOCK_EX) }
+            if access(path, F_OK) == 0 { return (path, descriptor) }
+            close(descriptor)
+        }
+    }
+
+    /// Removes the temporary files beside `file` that killed processes left.
+    private static func removeAbandoned(besides file: URL) {
+        let directory = URL(fileURLWithPath: file.path).deletingLastPathComponent().path
+        let prefix = file.lastPathComponent + "."
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        for name in names where name.hasPrefix(prefix) && name.hasSuffix(temporarySuffix) {
+            let middle = name.dropFirst(prefix.count).dropLast(temporarySuffix.count)
+            if UUID(uuidString: String(middle)) != nil { CacheDirectory.removeIfAbandoned(directory + "/" + name) }
         }
     }
 }

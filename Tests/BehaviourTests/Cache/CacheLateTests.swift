@@ -84,6 +84,32 @@ struct CacheLateTests {
         #expect(try await Self.storedAfterOvertaking(kind, control: "no-store") == nil)
     }
 
+    @Test("A later one that isn't stored drops what was stored after its request was sent", arguments: Kind.allCases)
+    func supersededMeanwhile(kind: Kind) async throws {
+        let directory = try TemporaryDirectory()
+        let (olderIsAsked, olderGate) = (Gate(), Gate())
+        let (newerIsAsked, newerGate) = (Gate(), Gate())
+        let count = Counter()
+        let server = try LoopbackServer { _ in
+            count.next() == 1
+                ? .text("old").header("Cache-Control", "max-age=1000").after([.open(olderIsAsked), .waitFor(olderGate)])
+                : .text("new").header("Cache-Control", "no-store").after([.open(newerIsAsked), .waitFor(newerGate)])
+        }
+        let rig = Rig(server) { $0.urlCache = kind.cache(at: directory.url) }
+        defer { rig.stop() }
+        async let older = rig.session.load(rig.url("/"))
+        try await olderIsAsked.wait()
+        async let newer = rig.session.load(rig.url("/"))
+        try await newerIsAsked.wait()
+        olderGate.open()
+        #expect(await older.text == "old")
+        #expect(await Self.stored(rig) == "old")
+        newerGate.open()
+        #expect(await newer.text == "new")
+        #expect(await Self.stored(rig) == nil)
+        await rig.session.flush()
+    }
+
     @Test("Nor once the program has removed what is stored", arguments: ["one", "all", "since", "reset"])
     func removed(what: String) async throws {
         let (isAsked, gate) = (Gate(), Gate())

@@ -119,6 +119,21 @@ struct TransportSecurityStoreTests {
         #expect(try String(contentsOf: written, encoding: .utf8).contains("first.example"))
     }
 
+    @Test("Temporary files that killed processes left are removed, and none else")
+    func abandoned() async throws {
+        func temporary(_ prefix: String) -> String { "\(prefix).\(UUID().uuidString).tmp" }
+        let locked = temporary("hsts")
+        let kept = [locked, temporary("other"), "hsts.notes.tmp", "hsts.tmp"]
+        for name in kept + [temporary("hsts"), temporary("hsts")] { _ = try directory.file(name, Data()) }
+        let descriptor = open(directory.url.appendingPathComponent(locked).path, O_RDONLY | O_CLOEXEC)
+        #expect(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        defer { close(descriptor) }
+        let store = try store()
+        store.note(field, from: "example.com")
+        try await wait(forLine: "example.com")
+        #expect(Set(directory.content) == Set(kept + ["hsts"]))
+    }
+
     @Test("An option that names no file is refused by name")
     func validation() throws {
         var options = CurlOptions()

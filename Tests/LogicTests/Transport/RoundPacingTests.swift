@@ -15,7 +15,7 @@ struct RoundPacingTests {
         }
     }
 
-    @Test("After some time, counted from the first round that skips them or the last that didn't, however few there were")
+    @Test("After some time since the last poll, or since the first round without one, however few there were")
     func longRounds() {
         var pacing = RoundPacing()
         let times: [Duration] = [.zero, .microseconds(999), .milliseconds(1), .seconds(1)]

@@ -25,6 +25,14 @@ enum ReservedOptions {
             "The session answers challenges itself: give a credential to the delegate or the storage.",
             words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD NETRC NETRC_FILE")
         ),
+        (
+            "The session must know which servers are not verified: curl.hosts[…].trustsAnyCertificate.",
+            words("SSL_VERIFYPEER SSL_VERIFYHOST")
+        ),
+        (
+            "The session must know which servers may see a client certificate: curl.tls.identity.",
+            words("SSLCERT SSLCERT_BLOB SSLCERTTYPE SSLKEY SSLKEY_BLOB SSLKEYTYPE KEYPASSWD")
+        ),
         ("The event loop relies on it.", words("NOSIGNAL NOPROGRESS SUPPRESS_CONNECT_HEADERS QUICK_EXIT VERBOSE")),
     ]
 

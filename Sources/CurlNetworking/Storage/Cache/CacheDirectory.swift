@@ -128,7 +128,7 @@ final class CacheDirectory: Sendable {
                 name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             if name.hasSuffix(Self.temporarySuffix) {
-                removeIfAbandoned(name)
+                Self.removeIfAbandoned(file(name))
             } else if Self.isEntryName(name), let item = item(name) {
                 items.append(item)
             }
@@ -147,12 +147,12 @@ final class CacheDirectory: Sendable {
         )
     }
 
-    /// A process that is writing holds the lock.
-    private func removeIfAbandoned(_ name: String) {
-        let descriptor = uninterrupted { open(file(name), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    /// Removes the temporary file at `path`, unless a process is writing it: that holds the lock.
+    static func removeIfAbandoned(_ path: String) {
+        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(file(name)) }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
     }
 
     /// The space that a file uses, in bytes: whole blocks.

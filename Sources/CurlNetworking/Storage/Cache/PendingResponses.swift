@@ -9,18 +9,14 @@ final class PendingResponses: Sendable {
         var count = 0
         /// Those with a smaller number are outdated.
         var firstCurrent = 0
+        /// Whether one was stored since the first of them began, and not removed since.
+        var hasStored = false
     }
 
     private struct State {
         var lastNumber = 0
+        /// `updateValue` changes a value without allocating the frames of accessors.
         var pending: [String: Pending] = [:]
-
-        /// Changing the dictionary's value in place would allocate the frames of its accessors.
-        mutating func outdate(_ key: String, before number: Int) {
-            guard var pending = pending[key] else { return }
-            pending.firstCurrent = number
-            self.pending.updateValue(pending, forKey: key)
-        }
     }
 
     private let state = Mutex(State())
@@ -38,23 +34,37 @@ final class PendingResponses: Sendable {
         return PendingResponse(key, number, self)
     }
 
-    /// What is on its way for `key` is outdated.
-    func outdate(_ key: String) {
-        state.withLock { $0.outdate(key, before: $0.lastNumber + 1) }
+    /// What is on its way for `key` is outdated. True if one of those that were on their way at the same time has been stored: it is outdated
+    /// as well, and the caller should remove it.
+    @discardableResult
+    func outdate(_ key: String) -> Bool {
+        state.withLock { state in
+            guard var pending = state.pending[key] else { return false }
+            let hasStored = pending.hasStored
+            pending.firstCurrent = state.lastNumber + 1
+            pending.hasStored = false
+            state.pending.updateValue(pending, forKey: key)
+            return hasStored
+        }
     }
 
     /// Everything on its way is outdated.
     func outdateAll() {
         state.withLock { state in
-            for key in state.pending.keys { state.outdate(key, before: state.lastNumber + 1) }
+            let first = state.lastNumber + 1
+            state.pending = state.pending.mapValues { pending in
+                Pending(count: pending.count, firstCurrent: first, hasStored: pending.hasStored)
+            }
         }
     }
 
     /// See `PendingResponse.store`. The lock is held meanwhile, so that nothing comes between.
     fileprivate func store<Result: Sendable>(_ key: String, _ number: Int, _ body: () -> Result) -> Result? {
         state.withLock { state in
-            guard let pending = state.pending[key], pending.firstCurrent <= number else { return nil }
-            state.outdate(key, before: number)
+            guard var pending = state.pending[key], pending.firstCurrent <= number else { return nil }
+            pending.firstCurrent = number
+            pending.hasStored = true
+            state.pending.updateValue(pending, forKey: key)
             return body()
         }
     }

@@ -262,8 +262,7 @@ final class ResponseCache: CacheStore {
         pendingResponses.outdateAll()
         writeQueue.sync {
             state.withLock { state in
-                state.staged = [:]
-                state.stagedBytes = 0
+                state.unstageAll(leavesFiles: date != .distantPast)
                 for key in Array(state.kept.keys) where state.kept.peek(key).map({ $0.date > date }) ?? false {
                     state.kept.remove(key)
                 }
@@ -279,6 +278,19 @@ final class ResponseCache: CacheStore {
 }
 
 extension ResponseCache.State {
+    /// Drops what is staged. If files are left, those of the same keys are older: the writes that are scheduled remove them.
+    fileprivate mutating func unstageAll(leavesFiles: Bool) {
+        stagedBytes = 0
+        guard leavesFiles else {
+            staged = [:]
+            return
+        }
+        for key in Array(staged.keys) {
+            lastNumber += 1
+            staged.updateValue(ResponseCache.Staged(number: lastNumber, response: nil), forKey: key)
+        }
+    }
+
     /// Keeps `response` in memory; nil removes.
     fileprivate mutating func keep(_ response: StoredResponse?, for key: String, file: CacheDirectory.FileIdentity?) {
         guard var response, response.storagePolicy != .notAllowed else { return kept.remove(key) }

@@ -88,7 +88,13 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
             if found == nil { state.reading.spend(end - start) }
             let lookup = state.lookups.end(key, found: found)
             let response = state.pending[key].map(\.response) ?? lookup.response
-            return (response, lookup.completions, state.note(key, isPresent: response != nil))
+            let checksEmptiness = state.note(
+                key,
+                isPresent: response != nil,
+                isAlwaysAsked: isAlwaysAsked,
+                maximumKeys: Self.maximumKeys
+            )
+            return (response, lookup.completions, checksEmptiness)
         }
         if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
             state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
@@ -109,16 +115,20 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         _ = enqueue(response)
     }
 
-    /// False if the cache is too busy.
+    /// False if the cache is too busy: then what this process stored or found for the key is removed, since it is older.
     private func enqueue(_ response: StoredResponse) -> Bool {
-        let starts = state.withLock { state in
-            guard state.pending.count < Self.maximumPending, state.writing.allows(at: .now),
+        let (isStored, starts) = state.withLock { state -> (Bool, Bool) in
+            let key = response.key
+            if state.pending.count < Self.maximumPending, state.writing.allows(at: .now),
                 state.pendingBytes + response.data.count <= Self.maximumPendingBytes
-            else { return nil as Bool? }
-            return state.enqueue(response.key, response, maximumKeys: Self.maximumKeys)
+            {
+                return (true, state.enqueue(key, response, maximumKeys: Self.maximumKeys))
+            }
+            guard state.pending[key] != nil || state.present.contains(key) else { return (false, false) }
+            return (false, state.enqueue(key, nil, maximumKeys: Self.maximumKeys))
         }
-        if starts == true { writeQueue.async { self.write(response.key) } }
-        return starts != nil
+        if starts { writeQueue.async { self.write(response.key) } }
+        return isStored
     }
 
     func remove(_ url: URL) {
@@ -212,13 +222,15 @@ extension StockCacheStore.State {
     }
 
     /// Notes the result of a look-up. True if the caller should check whether the cache is empty.
-    fileprivate mutating func note(_ key: String, isPresent: Bool) -> Bool {
+    fileprivate mutating func note(_ key: String, isPresent: Bool, isAlwaysAsked: Bool, maximumKeys: Int) -> Bool {
         if isPresent {
+            if present.count >= maximumKeys { present.removeAll() }
             present.insert(key)
             return false
         }
-        guard pending[key] == nil, !present.contains(key) else { return false }
-        absent.insert(key)
+        // What a subclass doesn't have now, it may have the next time.
+        guard !isAlwaysAsked, pending[key] == nil, !present.contains(key) else { return false }
+        if absent.count < maximumKeys { absent.insert(key) }
         defer { hasCheckedEmptiness = true }
         return !hasCheckedEmptiness && present.isEmpty
     }

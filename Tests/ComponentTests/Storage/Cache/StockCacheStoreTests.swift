@@ -144,6 +144,17 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store)?.data == Data("1000".utf8))
     }
 
+    @Test("What is too much to be stored removes what it would replace")
+    func tooMuch() async throws {
+        let store = StockCacheStore.store(over: Self.cache())
+        try store.store(Self.response("x"))
+        store.waitForWrites()
+        try store.store(Self.response(String(repeating: "y", count: 17 << 20)))
+        #expect(try await Self.lookUp(store) == nil)
+        store.waitForWrites()
+        #expect(try await Self.lookUp(store) == nil)
+    }
+
     @Test("What shares the stock cache's key answers only its own URL")
     func collisions() async throws {
         let store = StockCacheStore.store(over: Self.cache())
@@ -169,6 +180,29 @@ struct StockCacheStoreTests {
         )
         _ = try await Self.lookUp(store)
         #expect(known(store) == nil)
+    }
+
+    @Test("It is told of a removal even if it had nothing")
+    func subclassRemoval() async throws {
+        let cache = ToldCache()
+        let store = StockCacheStore.store(over: cache)
+        #expect(try await Self.lookUp(store) == nil)
+        try store.remove(Sample.url(Self.url))
+        store.waitForWrites()
+        #expect(cache.isTold.isOpen)
+    }
+}
+
+/// Notes that it is told to remove a response.
+private final class ToldCache: URLCache, @unchecked Sendable {
+    let isTold = Gate()
+
+    init() {
+        super.init(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: "/dev/null/none")
+    }
+
+    override func removeCachedResponse(for request: URLRequest) {
+        isTold.open()
     }
 }
 

@@ -29,6 +29,15 @@ struct ReservedOptionsTests {
         #expect(NamedOption("NO_SUCH_OPTION") == nil)
     }
 
+    @Test("What decides who is trusted, and who sees a certificate, is reserved; the reason names the property")
+    func trust() throws {
+        let names = ["SSL_VERIFYPEER": "trustsAnyCertificate", "SSLCERT_BLOB": "identity", "SSLKEYPASSWD": "identity"]
+        for (name, property) in names {
+            let reason = ReservedOptions.reason(for: try #require(NamedOption(name)))
+            #expect(reason?.contains(property) == true, "\(name)")
+        }
+    }
+
     @Test("The documentation lists the same")
     func page() throws {
         let page = Products.sources.appendingPathComponent(

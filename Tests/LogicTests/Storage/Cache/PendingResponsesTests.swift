@@ -27,6 +27,19 @@ struct PendingResponsesTests {
         #expect(isStored(later))
     }
 
+    @Test("Whoever outdates what is on its way learns, once, that something was stored meanwhile")
+    func stored() {
+        let (first, second) = (responses.begin("a"), responses.begin("a"))
+        #expect(!responses.outdate("a"))
+        let third = responses.begin("a")
+        #expect(isStored(third))
+        responses.outdateAll()
+        #expect(!responses.outdate("b"))
+        #expect(responses.outdate("a"))
+        #expect(!responses.outdate("a"))
+        for response in [first, second, third] { #expect(!isStored(response)) }
+    }
+
     @Test("Nothing is remembered of a URL once none is on its way")
     func released() {
         do {

@@ -1,5 +1,6 @@
 import CurlTransport
 import Foundation
+import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
@@ -210,6 +211,34 @@ struct ResponseCacheTests {
         try Self.store("x", cache)
         #expect(Self.text(cache) == "x")
         #expect(cache.diskUsage == 0)
+    }
+
+    @Test("What is removed while newer responses are being removed doesn't come back", .timeLimit(.minutes(1)))
+    func removedMeanwhile() async throws {
+        let directory = try TemporaryDirectory()
+        let cache = Self.cache(directory, disk: 1 << 30)
+        try Self.store("old", cache)
+        let (date, gate) = (Date(), Gate())
+        // More than may wait to be written, so that the write queue waits for the gate once it is written.
+        let large = try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?large")
+        let isCrowded = cache.store(large) { gate.waitBlocking() }
+        #expect(isCrowded)
+        let pending = cache.pendingResponses.begin(Self.url + "?pending")
+        let hasRemoved = Gate()
+        Thread {
+            cache.removeAll(since: date)
+            hasRemoved.open()
+        }
+        .start()
+        // The removal has begun, and waits for the write queue.
+        try await eventually { pending.store { true } == nil }
+        try cache.remove(Sample.url(Self.url))
+        gate.open()
+        try await hasRemoved.wait()
+        #expect(Self.text(cache) == nil)
+        cache.waitForWrites()
+        #expect(Self.text(cache) == nil)
+        #expect(Self.files(directory).isEmpty)
     }
 
     // MARK: - Room
