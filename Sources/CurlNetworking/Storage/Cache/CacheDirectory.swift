@@ -118,9 +118,17 @@ final class CacheDirectory: Sendable {
 
     // MARK: - All entries
 
-    /// Lists the whole directory, and removes temporary files that killed processes left.
+    /// Lists the whole directory, and removes temporary files that killed processes left. Nothing where it is a symbolic link or another user's: the files
+    /// there are none of ours.
     func list() -> [Item] {
-        guard let directory = opendir(path) else { return [] }
+        let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+        guard descriptor >= 0 else { return [] }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(), let directory = fdopendir(descriptor) else {
+            close(descriptor)
+            return []
+        }
+        // And with it the descriptor.
         defer { closedir(directory) }
         var items: [Item] = []
         while let entry = readdir(directory) {

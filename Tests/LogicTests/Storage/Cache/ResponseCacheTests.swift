@@ -194,6 +194,22 @@ struct ResponseCacheTests {
         #expect(Self.files(directory) == [foreign])
     }
 
+    @Test("Where the directory is a link, the files behind it stay")
+    func linkedDirectory() throws {
+        let directory = try TemporaryDirectory()
+        let elsewhere = directory.url.appendingPathComponent("elsewhere")
+        try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
+        for name in ["draft.tmp", String(repeating: "a", count: 64)] {
+            try Data("x".utf8).write(to: elsewhere.appendingPathComponent(name))
+        }
+        let link = URL(fileURLWithPath: Self.path(directory))
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: elsewhere)
+        let cache = Self.cache(directory)
+        try Self.store("x", cache)
+        cache.removeAll()
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere.path).count == 2)
+    }
+
     @Test("The directory may go at any time, and comes back with the next response")
     func directoryGone() throws {
         let directory = try TemporaryDirectory()
