@@ -48,6 +48,14 @@ struct EndlessServerTests {
         #expect(mended.body == ResumeOrigin.bytes)
     }
 
+    /// Answers each challenge with another password: one that was refused isn't sent again, whatever realm is named.
+    private static func guessing() -> DecidingDelegate {
+        DecidingDelegate(onChallenge: { asked in
+            let password = "guess \(asked.challenge.previousFailureCount)"
+            asked.answer(.useCredential, URLCredential(user: "user", password: password, persistence: .none))
+        })
+    }
+
     @Test(
         "Another realm with each challenge: the delegate is asked fifty times, and then the task fails",
         arguments: [401, 407]
@@ -58,7 +66,7 @@ struct EndlessServerTests {
             .text("who?", status: status).header(field, "Basic realm=\"\(request.ordinal)\"")
         }
         defer { proxy.stop() }
-        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let delegate = Self.guessing()
         let session = URLSession.through(proxy.settings(), delegate: delegate)
         defer { session.invalidateAndCancel() }
         let error = try #require(await session.load("http://a.example/").error)
@@ -74,7 +82,7 @@ struct EndlessServerTests {
             .text("who?", status: 407).header("Proxy-Authenticate", "Basic realm=\"\(request.ordinal)\"")
         }
         defer { proxy.stop() }
-        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(.none)) })
+        let delegate = Self.guessing()
         let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
         defer { session.invalidateAndCancel() }
         let error = try #require(await session.load("http://a.example/").error)
