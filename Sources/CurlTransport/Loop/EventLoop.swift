@@ -309,9 +309,10 @@ package final class EventLoop: @unchecked Sendable {
         return .forOthers
     }
 
-    /// Serves all that are ready, unless there are thousands.
+    /// Serves all that are ready, unless there are thousands. Before libcurl is called again, handlers act on what they have recorded.
     private func serveReadySockets() {
         for _ in 0..<16 {
+            settleMultis()
             let count = sockets.poll()
             serveSockets(count)
             _ = recheckMultis(isQuiet: count == 0)

@@ -173,7 +173,9 @@ struct HostileUploadTests {
         try rig.task(kind, ["Content-Length": "16000000"]).resume()
         #expect(try await rig.delegate.completion() == nil)
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "POST /files"])
-        #expect(rig.upload.content == content)
+        // The difference between megabytes would take hours to find.
+        let (found, isSame) = (rig.upload.content.count, rig.upload.content == content)
+        #expect(isSame, "\(found) bytes")
         #expect(rig.delegate.record.value.streams == (kind == .stream ? [0, 0] : []))
     }
 
