@@ -87,6 +87,11 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         }
     }
 
+    /// Where the decider's decisions are; nil if there is none.
+    private func scope(_ host: any StepHost) -> HandshakeScope? {
+        decider(host).map { host.pool.handshakes.scope(of: $0) }
+    }
+
     // MARK: - The question
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
@@ -103,7 +108,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             return .fail(error)
         }
         let subject = HandshakeCoordinator.Subject(origin: origin, question: question)
-        guard let scope = decider(host).map({ host.pool.handshakes.scope(of: $0) }) else { return .again }
+        guard let scope = scope(host) else { return .again }
         hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
         guard !scope.coordinator.hasDecided(subject) else { return .again }
@@ -130,7 +135,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
         // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.
-        let scope = decider(host).map { host.pool.handshakes.scope(of: $0) }
+        let scope = scope(host)
         hold = scope?.hold()
         let (origin, question) = (pending.subject.origin, pending.subject.question)
         do throws(URLError) {

@@ -164,12 +164,7 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        if tunnelAnswer.isReported,
-            tunnelAnswer.hasLine(
-                status: longInfo(CURLINFO_RESPONSE_CODE),
-                connections: longInfo(CURLINFO_NUM_CONNECTS)
-            )
-        {
+        if tunnelAnswer.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if awaitsAnswer { keepConnection() }

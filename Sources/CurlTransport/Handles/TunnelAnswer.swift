@@ -26,11 +26,12 @@ struct TunnelAnswer {
     /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may still lose the
     /// connection before the next step of a conversation, and make another tunnel.
     ///
-    /// - Parameters:
-    ///   - status: libcurl's for the response, which it knows from the first line on; it keeps the tunnel's separately.
-    ///   - connections: How many libcurl has made by now.
-    mutating func hasLine(status: Int, connections: Int) -> Bool {
-        guard status != 0 else { return true }
+    /// Called for each header line of `easy`'s, within libcurl.
+    mutating func hasLine(of easy: EasyHandle) -> Bool {
+        guard isReported else { return false }
+        // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
+        guard easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return true }
+        let connections = easy.longInfo(CURLINFO_NUM_CONNECTS)
         // A libcurl that doesn't tell of requests: the first answer's connection counts, and none after it.
         let known = self.connections ?? connections
         self.connections = known

@@ -54,9 +54,10 @@ package final class EventLoopGroup: Sendable {
             defer { state.taken += wanted }
             return (0..<wanted).map { loop(at: (state.taken + $0) % max(count, wanted), &state) }
         }
-        let broken = loops.filter(\.isBroken)
-        for loop in broken { loop.submit { try? loop.makeReady() } }
-        return broken.isEmpty || broken.count == loops.count ? loops : loops.filter { !$0.isBroken }
+        let usable = loops.filter { !$0.isBroken }
+        guard usable.count < loops.count else { return loops }
+        for loop in loops { loop.submit { try? loop.makeReady() } }
+        return usable.isEmpty ? loops : usable
     }
 
     private func loop(at index: Int, _ state: inout State) -> EventLoop {

@@ -149,12 +149,9 @@ struct AuthenticationChallengeTests {
 
     /// Refuses everything, each time for another realm.
     private static func shifting(_ scheme: String, _ delegate: DecidingDelegate) throws -> Rig {
-        let count = Watched(0)
+        let count = Counter()
         return try Rig(delegate: delegate) { _ in
-            let number = count.update {
-                $0 += 1; return $0
-            }
-            return .text("closed", status: 401).header("WWW-Authenticate", "\(scheme) realm=\"\(number)\"")
+            .text("closed", status: 401).header("WWW-Authenticate", "\(scheme) realm=\"\(count.next())\"")
         }
     }
 

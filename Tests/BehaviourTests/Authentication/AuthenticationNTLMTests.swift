@@ -119,26 +119,21 @@ struct AuthenticationNTLMTests {
 
     @Test("What a proxy says to another CONNECT in the middle of a conversation is never the server's response")
     func secondTunnel() async throws {
-        let tunnels = Watched(0)
-        let heads = Watched(0)
+        let tunnels = Counter()
+        let heads = Counter()
         let steal = try LoopbackServer { _ in .text("stolen") }
         defer { steal.stop() }
         let proxy = try LoopbackServer { request in
             guard request.method == "CONNECT" else { return .status(400) }
-            let number = tunnels.update { count -> Int in
-                count += 1
-                return count
-            }
             // After the first step, which comes through the second tunnel, the connection is cut.
-            guard number <= 2 else { return .redirect(to: steal.url("/"), status: 307).header("Set-Cookie", "evil=1") }
+            guard tunnels.next() <= 2 else {
+                return .redirect(to: steal.url("/"), status: 307).header("Set-Cookie", "evil=1")
+            }
             return .raw([
                 .bytes("HTTP/1.1 200 Connection established\r\n\r\n"),
                 .converse { event in
                     guard case .received = event else { return [] }
-                    let count = heads.update { count -> Int in
-                        count += 1
-                        return count
-                    }
+                    let count = heads.next()
                     let token = count == 1 ? "" : " \(Self.question)"
                     let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM\(token)\r\nContent-Length: 0\r\n"
                     return count == 1

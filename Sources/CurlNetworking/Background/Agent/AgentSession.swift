@@ -129,7 +129,9 @@ final class AgentSession: @unchecked Sendable {
         }
         let known = tasks.values.reduce(into: Set<String>()) { $0.formUnion($1.files) }
         let spared = folder.removeFiles(except: known, longerThan: resumableSize)
-        if !spared.isEmpty { after(SessionFolder.sparing) { [folder] in folder.remove(spared) } }
+        if !spared.isEmpty {
+            after(SessionFolder.sparing) { [folder] in spared.forEach(folder.removeUnlessInUse) }
+        }
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }
         launchIfDone()

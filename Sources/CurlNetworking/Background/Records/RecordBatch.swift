@@ -52,12 +52,8 @@ final class RecordBatch: @unchecked Sendable {
         let descriptor = uninterrupted { open(path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { throw .current }
         defer { close(descriptor) }
+        guard lseek(descriptor, off_t(line.lowerBound), SEEK_SET) >= 0 else { throw .current }
         let filler = [UInt8](repeating: Self.void, count: line.count)
-        var place = line
-        while !place.isEmpty {
-            let count = uninterrupted { pwrite(descriptor, filler, place.count, off_t(place.lowerBound)) }
-            guard count > 0 else { throw .current }
-            place = place.dropFirst(count)
-        }
+        try filler.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
     }
 }

@@ -236,9 +236,10 @@ struct SessionFolder {
     /// a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
     func removeFiles(except known: Set<String>, longerThan size: Int64) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? []
-        let unknown = names.filter { !known.contains($0) }
-        let spared = unknown.filter { mayBeAwaited($0, size) }
-        for name in unknown where !spared.contains(name) { unlink(path(ofFile: name)) }
+        var spared: [String] = []
+        for name in names where !known.contains(name) {
+            if mayBeAwaited(name, size) { spared.append(name) } else { unlink(path(ofFile: name)) }
+        }
         return spared
     }
 
@@ -251,10 +252,6 @@ struct SessionFolder {
 
     /// How long a file without a task may be waiting for its delegate.
     static let sparing = Duration.seconds(3600)
-
-    func remove(_ spared: [String]) {
-        for name in spared { removeUnlessInUse(name) }
-    }
 
     /// In bytes; nil if there is no such file.
     func length(ofFile name: String) -> Int64? {

@@ -17,8 +17,6 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
         var buffer = Pieces()
         var end: End?
         var hasBegun = false
-        /// It has been opened if that was necessary. A subclass's status may say for ever that it isn't open.
-        var isOpened = false
         /// A thread has the stream.
         var isReading = false
         var isAwaited = false
@@ -179,11 +177,8 @@ final class StreamedBody: RequestBody, @unchecked Sendable {
     }
 
     private func readAhead() {
-        let isFirst = state.withLock { state in
-            defer { state.isOpened = true }
-            return !state.isOpened
-        }
-        if isFirst, stream.streamStatus == .notOpen { stream.open() }
+        // The first time, which ends with bytes or the stream's end. Later, a subclass's status may still say that it isn't open.
+        if state.withLock({ $0.read }) == 0, stream.streamStatus == .notOpen { stream.open() }
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.readSize + 1)
         defer { buffer.deallocate() }
         var wantsMore = true

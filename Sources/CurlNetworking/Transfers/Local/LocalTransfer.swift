@@ -75,17 +75,16 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
 
     /// Reports what has been found, as soon as it may.
     private func take(_ found: Found) {
-        guard delegate != nil else { return close() }
+        guard let delegate else { return close() }
         guard !isPaused else { return state = .found(found) }
         state = .idle
         switch found {
-        case .response(let response): opened(response)
-        case .piece(let piece): read(piece)
+        case .response(let response): opened(response, delegate)
+        case .piece(let piece): read(piece, delegate)
         }
     }
 
-    private func opened(_ result: Result<URLResponse, URLError>) {
-        guard let delegate else { return }
+    private func opened(_ result: Result<URLResponse, URLError>, _ delegate: any TransferDelegate) {
         do throws(URLError) {
             try delegate.transfer(self, received: try result.get(), storagePolicy: .notAllowed)
         } catch {
@@ -103,8 +102,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         }
     }
 
-    private func read(_ result: Result<Data?, URLError>) {
-        guard let delegate else { return }
+    private func read(_ result: Result<Data?, URLError>, _ delegate: any TransferDelegate) {
         switch result {
         case .success(let piece?): if delegate.transfer(self, received: piece) { readNext() }
         case .success(nil): end(nil)

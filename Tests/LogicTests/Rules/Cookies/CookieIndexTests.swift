@@ -156,7 +156,7 @@ struct CookieIndexTests {
         #expect(changes == ["+new1", "+new2", "-expired", "-plain"])
     }
 
-    @Test("Of more than 3,000 in all the oldest go: those of the domains that have got new ones first")
+    @Test("Of more than 3,000 in all the oldest go")
     func inAll() throws {
         var index = CookieIndex()
         for domain in 0..<30 {
