@@ -1,5 +1,6 @@
 import CurlNetworking
 import Foundation
+import Synchronization
 
 /// Whole tasks, whose server answers with bytes that somebody invented. Traps unless each task ends once, with a response or a `URLError`.
 ///
@@ -7,6 +8,8 @@ import Foundation
 final class TaskUnderFire: Sendable {
     /// The most that a task takes of a body, in bytes: a few bytes can inflate to gigabytes, and nobody waits for them.
     private static let mostReceived: Int64 = 8 * 1024 * 1024
+    /// The most redirects that a task follows: each meets the same bytes, and says nothing that two haven't said.
+    private static let mostRedirects = 2
 
     private let server = ByteServer()
     private let witness = Witness()
@@ -42,12 +45,26 @@ final class TaskUnderFire: Sendable {
 
     private final class Witness: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
         private let ends = DispatchSemaphore(value: 0)
+        /// Of the task that runs.
+        private let redirects = Atomic(0)
 
         func waitForEnd(of task: URLSessionTask) {
             ends.wait()
             // Nothing comes after it.
             precondition(ends.wait(timeout: .now()) == .timedOut)
             precondition(task.state == .completed)
+            redirects.store(0, ordering: .relaxed)
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest,
+            completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            let number = redirects.add(1, ordering: .relaxed).newValue
+            completionHandler(number <= TaskUnderFire.mostRedirects ? request : nil)
         }
 
         func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
