@@ -125,6 +125,28 @@ struct ProtocolThreadTests {
         for task in tasks { #expect(await task.value.text == "fine") }
     }
 
+    @Test("Nor does one that blocks when it is stopped, on a thread without loads")
+    func blockedStop() async throws {
+        final class Stopping: MockProtocol, @unchecked Sendable {
+            static let gate = Gate()
+            static let isStopping = Watched(false)
+            override func stopLoading() {
+                guard request.url?.path == "/first" else { return }
+                Self.isStopping.update { $0 = true }
+                Self.gate.waitBlocking()
+            }
+        }
+        let network = MockNetwork { $0.answer("fine") }
+        let session = network.session(classes: [Stopping.self])
+        defer {
+            Stopping.gate.open()
+            session.invalidateAndCancel()
+        }
+        #expect(await session.load(network.url("/first")).text == "fine")
+        try await Stopping.isStopping.wait { $0 }
+        #expect(await session.load(network.url("/second")).text == "fine")
+    }
+
     @Test("More blocked loads than a class has threads wait, and all of them come to their end")
     func manyBlocked() async throws {
         final class Blocked: Blocking, @unchecked Sendable {

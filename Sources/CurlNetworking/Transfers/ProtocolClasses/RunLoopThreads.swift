@@ -120,13 +120,15 @@ final class RunLoopThreads: Sendable {
 
     private func startThreadIfStalled(since taken: Int) {
         let (thread, idle, watches): (RunLoopThread?, [RunLoopThread], Int?) = state.withLock { state in
-            let idle = state.idle
-            guard !state.waiting.isEmpty, state.members.count < Self.limit || !idle.isEmpty else {
+            guard !state.waiting.isEmpty else {
                 state.isWatched = false
                 return (nil, [], nil)
             }
             guard state.taken == taken else { return (nil, [], state.taken) }
-            return (idle.isEmpty ? state.addThread(of: self) : nil, idle, state.taken)
+            // Those without a load may be blocked as well, in what came later for a load that they have had: `stopLoading`, or a timer.
+            let idle = state.idle
+            state.isWatched = state.members.count < Self.limit
+            return (state.isWatched ? state.addThread(of: self) : nil, idle, state.isWatched ? state.taken : nil)
         }
         thread?.start()
         for thread in idle { thread.wake() }
