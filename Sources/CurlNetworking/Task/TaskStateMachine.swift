@@ -85,14 +85,15 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts. After the transfer, it still withholds what the owner hasn't seen.
+    /// The first cancellation counts. After the transfer, one without resume data still withholds what the owner hasn't seen; there is nothing
+    /// left to resume.
     mutating func cancel(_ kind: Cancellation) -> Bool {
-        switch stage {
-        case .working, .finished:
+        switch (stage, kind) {
+        case (.working, _), (.finished, .discardingBody):
             guard cancellation == nil else { return false }
             cancellation = kind
             return true
-        case .completed:
+        case (.finished, .keepingPartialFile), (.completed, _):
             return false
         }
     }

@@ -72,6 +72,21 @@ struct TaskStateTests {
         #expect(FileManager.default.fileExists(atPath: complete.url.path))
     }
 
+    @Test("So is one that becomes complete between the call and its cancellation")
+    func pausedJustTooLate() throws {
+        let directory = try TemporaryDirectory()
+        let complete = try DownloadFile(in: directory.url).finish()
+        var state = TaskState(consumer: .downloadDelegate, currentRequest: nil)
+        _ = state.machine.resume()
+        let isInTime = state.add(resumeDataHandler: { _ in })
+        #expect(isInTime && state.finish(isSuccess: true) != nil)
+        state.outcome = .file(complete)
+        let isCancelled = state.machine.cancel(.keepingPartialFile)
+        #expect(!isCancelled)
+        #expect(Self.names(state.end(tellsMetrics: false)) == ["file", "result"])
+        #expect(FileManager.default.fileExists(atPath: complete.url.path))
+    }
+
     @Test("Streams that were captured are the last that is told of a task")
     func captured() {
         let port = StreamPort()
