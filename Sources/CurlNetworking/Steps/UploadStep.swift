@@ -113,7 +113,7 @@ final class UploadStep: Step, @unchecked Sendable {
 
     private func offer(_ plan: TransferPlan, _ host: any StepHost) {
         (creation, base) = (plan.request, plan.request)
-        guard let offered, let options = plan.options, let body = plan.body, body.length != 0,
+        guard let offered, !course.isRefusedAsWhole, let options = plan.options, let body = plan.body, body.length != 0,
             Self.maySend(plan.request, options.headers),
             // Another body, with which the delegate has answered a redirect, isn't there any more when its rest is due.
             host.owner.body.isKept(by: plan.request, after: host.steps.redirect)
@@ -216,7 +216,7 @@ final class UploadStep: Step, @unchecked Sendable {
 
     /// Whether a response with this status ends the upload for good. After others, from the server or an intermediary, the program may want to
     /// try again with the same resume data: later, or with other credentials.
-    private static func isLast(_ status: Int) -> Bool {
+    static func isLast(_ status: Int) -> Bool {
         (200..<300).contains(status)
             || (400..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
     }

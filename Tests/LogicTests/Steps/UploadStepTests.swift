@@ -218,6 +218,15 @@ struct UploadStepTests {
         #expect(try rig.mayCarrySessionCredentials(Sample.request("http://other.example/uploads/1", "HEAD")) == false)
     }
 
+    @Test("Its host may have required https when it named the resource, though nobody remembers")
+    func forgottenSecurity() throws {
+        let step = try resuming(Data(count: 1), version: .v6, at: "https://example.com/uploads/1")
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step), isResumedUpload: true))
+        #expect(try rig.mayCarrySessionCredentials(Sample.request("https://example.com/uploads/1", "HEAD")))
+        #expect(try rig.mayCarrySessionCredentials(Sample.request("http://example.com/files", "POST")))
+        #expect(try rig.mayCarrySessionCredentials(Sample.request("https://other.example/uploads/1", "HEAD")) == false)
+    }
+
     @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
     func unknownProgress() throws {
         let step = try resuming(Data(count: 1000), version: .v6)

@@ -42,8 +42,6 @@ struct UploadCourse: Equatable, Sendable {
         case contradiction
         /// The server doesn't know the upload any more, and may have processed it.
         case gone(status: Int)
-        /// The server has refused the upload as a whole, and doesn't know it any more.
-        case tooLarge
     }
 
     private(set) var stage = Stage.plain
@@ -66,8 +64,8 @@ struct UploadCourse: Equatable, Sendable {
     private var limit: Int64?
     /// How much one may append at most after something, perhaps on the way, has refused more as too large; nil if nothing has.
     private var tolerated: Int64?
-    /// The upload's own request was too large, and none of its pieces has been taken yet.
-    private var isRefusedAsWhole = false
+    /// The upload's own request was too large, and none of its pieces has been taken yet. It isn't offered again then.
+    private(set) var isRefusedAsWhole = false
 
     /// The server refuses rests as too large without saying how much it takes: smaller ones than this aren't tried.
     private static let smallestPiece: Int64 = 64 * 1024
@@ -78,9 +76,9 @@ struct UploadCourse: Equatable, Sendable {
 
     /// A request that has nothing to do with the protocol, or nothing any more.
     mutating func beginPlain() {
-        let (gained, furthest) = (gained, furthest)
+        let (gained, furthest, isRefusedAsWhole) = (gained, furthest, isRefusedAsWhole)
         self = UploadCourse()
-        (self.gained, self.furthest) = (gained, furthest)
+        (self.gained, self.furthest, self.isRefusedAsWhole) = (gained, furthest, isRefusedAsWhole)
     }
 
     /// The upload's own request, with a body of `length` bytes.
@@ -206,7 +204,7 @@ struct UploadCourse: Equatable, Sendable {
         case 200...299: break
         case 404, 410: return gone(head.status)
         case 500...599: return ask()
-        default: return delivered()
+        default: return isRefusedAsWhole ? startOver() : delivered()
         }
         guard let offset = head.uploadOffset else { return fail(.noOffset) }
         if let length, offset > length { return fail(.offsetBeyondEnd(offset)) }
@@ -253,10 +251,13 @@ struct UploadCourse: Equatable, Sendable {
 
     /// An upload of which something hadn't been sent can't have been processed: it begins anew.
     private mutating func gone(_ status: Int) -> Verdict {
-        // The whole would be refused again.
-        if isRefusedAsWhole { return fail(.tooLarge) }
         let isIncomplete = length.map { sent < $0 } ?? false
-        guard mayRepeat || isIncomplete else { return fail(.gone(status: status)) }
+        guard mayRepeat || isIncomplete || isRefusedAsWhole else { return fail(.gone(status: status)) }
+        return startOver()
+    }
+
+    /// Where the server has refused the whole and takes no pieces either, that brings its refusal.
+    private mutating func startOver() -> Verdict {
         beginPlain()
         return .startOver
     }
@@ -279,8 +280,6 @@ extension UploadCourse.Fault {
                 "What the server says of the upload's state contradicts itself."
             case .gone(let status):
                 "The server doesn't know the upload any more (\(status)), and may have processed it."
-            case .tooLarge:
-                "The upload is too large for the server (413)."
             }
         return URLError(.badServerResponse, url, text)
     }

@@ -49,9 +49,7 @@ struct UploadResource: Codable, Equatable, Sendable {
         for name in (request.allHTTPHeaderFields ?? [:]).keys where UploadField.describesBody(name) {
             next.setValue(nil, forHTTPHeaderField: name)
         }
-        if request.url.map({ !RedirectPolicy.isSamePlace($0, url) }) ?? true {
-            RedirectPolicy.removeCredentials(from: &next)
-        }
+        if !(request.url.map(mayBelong) ?? false) { RedirectPolicy.removeCredentials(from: &next) }
         for field in fields { next.setValue(field.value, forHTTPHeaderField: field.name) }
         return next
     }

@@ -209,6 +209,32 @@ struct ResumableUploadTests {
         #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
     }
 
+    @Test(
+        "A server that refuses an upload as too large, and knows nothing of it then, has the last word",
+        arguments: [403, 404]
+    )
+    func refused(status: Int) async throws {
+        let delegate = UploadDelegate()
+        let rig = try Rig(answering: .atHead, delegate: delegate) { request in
+            guard request.method == "POST" else { return .status(status) }
+            let refusal = LoopbackServer.Response.text("too much", status: 413)
+            guard request.header("Upload-Complete") != nil else { return refusal }
+            return .raw([
+                .bytes("HTTP/1.1 104 Resume\r\nUpload-Draft-Interop-Version: 6\r\nLocation: /uploads/1\r\n\r\n"),
+                .receive(upTo: .max) { _ in
+                    [.bytes("HTTP/1.1 413 No\r\nUpload-Limit: max-append-size=70000\r\nContent-Length: 0\r\n\r\n")]
+                },
+            ])
+        }
+        defer { rig.stop() }
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "POST"), from: UploadRig.content)
+        task.resume()
+        #expect(try await delegate.completion() == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 413)
+        #expect(delegate.record.value.body == Data("too much".utf8))
+        #expect(rig.server.requests.map(\.method) == ["POST", "HEAD", "POST"])
+    }
+
     @Test("A resumed upload's own URL isn't answered from the cache afterwards")
     func cache() async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in

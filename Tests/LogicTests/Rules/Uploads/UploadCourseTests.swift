@@ -270,9 +270,12 @@ struct UploadCourseTests {
         #expect(refused("max-append-size=70000", isOffered: false) == nil)
         #expect(refused("max-append-size=70000", isComplete: "?1") == nil)
         #expect(refused("max-size=70000") == nil && refused("max-append-size=1000000") == nil)
-        // And where the server has forgotten the upload, it isn't sent as a whole again.
-        var forgotten = try #require(refused("max-append-size=70000"))
-        #expect(forgotten.receive(Sample.head(404), to: resource) == .fail(.tooLarge))
+        // And where the server takes no pieces either: the upload's own request, without an offer, brings it again.
+        for status in [400, 403, 404, 410] {
+            var forgotten = try #require(refused("max-append-size=70000"))
+            #expect(forgotten.receive(Sample.head(status), to: resource) == .startOver)
+            #expect(forgotten.stage == .plain && forgotten.isRefusedAsWhole)
+        }
     }
 
     @Test("A server may take an upload in many pieces, and not in tiny ones")

@@ -196,4 +196,18 @@ struct UploadResourceTests {
             ]
         )
     }
+
+    @Test(
+        "They have the request's credentials where that has led to the resource, by way of https if its host requires that",
+        arguments: [
+            ("https://a/", "https://a/r", true), ("http://a/", "https://a/r", true),
+            ("http://a/", "https://b/r", false),
+            ("https://a/", "http://a/r", false), ("http://a/", "https://a:8443/r", false),
+        ]
+    )
+    func credentials(of url: String, resource: String, areKept: Bool) throws {
+        let request = try Sample.request(url, "POST", ["Authorization": "Bearer a"])
+        let question = UploadResource(url: try Sample.url(resource), version: .v6).offsetRequest(like: request)
+        #expect(question.value(forHTTPHeaderField: "Authorization") == (areKept ? "Bearer a" : nil))
+    }
 }
