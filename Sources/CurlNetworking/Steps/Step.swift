@@ -204,7 +204,10 @@ extension StepHost {
     func mayCarrySessionCredentials(_ request: URLRequest) -> Bool {
         guard redirectCount > 0 || steps.upload?.resumption != nil else { return true }
         guard let own = owner.originalRequest?.url, let url = request.url else { return false }
-        return RedirectPolicy.isSamePlace(secured(own), secured(url))
+        if RedirectPolicy.isSamePlace(secured(own), secured(url)) { return true }
+        // The host may have required https when it named the upload's resource, and that may be forgotten.
+        guard let resource = steps.upload?.resumption?.resource, resource.mayBelong(to: own) else { return false }
+        return RedirectPolicy.isSamePlace(resource.url, url)
     }
 
     /// What to do after a response, once `count` redirects have been followed.
@@ -212,9 +215,12 @@ extension StepHost {
         RedirectPolicy.decision(for: received.head, to: received.request, count: count) { unixSocket(for: $0) }
     }
 
-    /// The Unix socket through which `url` is loaded; nil for TCP. Strict-Transport-Security changes ports, which host patterns may name.
+    /// The Unix socket through which `url` is loaded; nil for TCP. For a scheme that only a protocol class loads, the one that is set for all
+    /// hosts. Strict-Transport-Security changes ports, which host patterns may name.
     func unixSocket(for url: URL) -> CurlOptions.UnixSocket? {
-        Origin(secured(url)).flatMap { session.settings.names.unixSocket(for: $0) }
+        let names = session.settings.names
+        guard let origin = Origin(secured(url)) else { return names.session.unixSocket }
+        return names.unixSocket(for: origin)
     }
 
     private func secured(_ url: URL) -> URL {

@@ -154,6 +154,16 @@ struct UnixSocketTests {
         #expect(await session.load(docker.url("/")).text == "docker")
     }
 
+    @Test("A session's socket also takes what a class with a scheme of its own leads to")
+    func redirectFromClass() async throws {
+        let all = try server("all") { _ in .text("all") }
+        defer { all.stop() }
+        let network = MockNetwork { $0.redirect(to: URL(string: "http://anything.test/")) }
+        let session = network.session { $0.curl.names.unixSocket = .path(path("all")) }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url(scheme: "own")).text == "all")
+    }
+
     @Test("The metrics know of no proxy and no port")
     func metrics() async throws {
         let server = try server { _ in .text("hello") }
