@@ -56,6 +56,27 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("Once the server has answered it for good there is no resume data, though the answer isn't complete")
+        func answered() async throws {
+            let rig = try BackgroundRig(answering: .atHead) { request in
+                let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
+                return .raw([
+                    .bytes(offer),
+                    .receive(upTo: .max) { _ in
+                        [.bytes("HTTP/1.1 201 Created\r\nContent-Length: 9\r\n\r\nand"), .never]
+                    },
+                ])
+            }
+            defer { rig.end() }
+            let task = try start(rig)
+            try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1"#) }
+            try await rig.wait { task.response != nil }
+            #expect(await task.cancelByProducingResumeData() == nil)
+            let error = try #require(try await rig.delegate.completion(of: task))
+            #expect(error.code == .cancelled && error.uploadTaskResumeData == nil)
+            try await rig.finish()
+        }
+
         @Test("After a time-out, too, and no file of the first attempt stays")
         func timeout() async throws {
             let gate = Gate()

@@ -90,6 +90,35 @@ extension BackgroundTests {
             }
         }
 
+        @Test(
+            "One that is paused when its attempt has just failed keeps what that has loaded",
+            arguments: [true, false]
+        )
+        func pausedTooLate(isPaused: Bool) throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let request = URLRequest(url: server.url("/"))
+            let file = try DownloadFile(in: folder.files)
+            try Data(count: 1000).withUnsafeBytes { bytes in
+                try Result { () throws(URLError) in try file.write(bytes) }.get()
+            }
+            let partial = try #require(file.keep())
+            let resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
+            let submission = try TaskSubmission.download(request)
+            var wish = submission.wish
+            let attempt = URLSession.shared.downloadTask(with: server.url("/"))
+            queue.sync {
+                let task = AgentTask(StoredTask(TaskRecord(submission), in: folder, batch: nil), in: session)
+                task.start()
+                wish.cancellation = isPaused ? .keepingPartialFile : .discardingBody
+                task.change(to: wish)
+                task.completed(attempt, URLError(.networkConnectionLost).with(resumeData: resumeData))
+                #expect(task.listing.ending?.resumeData == (isPaused ? resumeData : nil))
+                #expect(partial.isThere == isPaused)
+                session.close()
+            }
+        }
+
         @Test("A complete file has the name that the record has for it, so that another agent finds it")
         func completeFile() throws {
             let server = try LoopbackServer { _ in .never }

@@ -220,6 +220,54 @@ extension BackgroundTests {
             #expect(try await agent.replies(1).map(\.disposition) == [.performDefaultHandling])
         }
 
+        /// Answers no question but the second.
+        private final class Hesitant: NSObject, URLSessionTaskDelegate {
+            private let questions = Counter()
+            let isAsked = Watched(false)
+            let ends = Watched(0)
+
+            func urlSession(
+                _ session: URLSession,
+                didReceive challenge: URLAuthenticationChallenge,
+                completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+            ) {
+                if questions.next() == 2 { completionHandler(.cancelAuthenticationChallenge, nil) }
+                isAsked.update { $0 = true }
+            }
+
+            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+                ends.update { $0 += 1 }
+            }
+        }
+
+        @Test("One that isn't answered before its task is over is put to another, and doesn't keep the delegate")
+        func unanswered() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            weak var remaining: Hesitant?
+            do {
+                let delegate = Hesitant()
+                remaining = delegate
+                let session = rig.session(delegate)
+                for _ in 0..<2 { session.downloadTask(with: rig.url("/")).resume() }
+                try await agent.greet()
+                let submissions = try await agent.submissions(2)
+                let query = ChallengeQuery(challenge(ChallengeSender { _ in }), isOfConnection: true)
+                agent.say([.question(1, key: submissions[0].key, query)])
+                try await delegate.isAsked.wait { $0 }
+                agent.say([.failure(of: submissions[0], .timedOut)])
+                try await delegate.ends.wait { $0 == 1 }
+                agent.say([.question(2, key: submissions[1].key, query)])
+                #expect(try await agent.replies(1).map(\.disposition) == [.cancel])
+                session.invalidateAndCancel()
+                agent.say([.failure(of: submissions[1], .cancelled)])
+                try await delegate.ends.wait { $0 == 2 }
+            }
+            while remaining != nil { await Task.yield() }
+        }
+
         @Test("A question that comes to a task that has completed meanwhile is answered by default")
         func completedTask() async throws {
             let delegate = RecordingDelegate()

@@ -25,6 +25,23 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("An upload that the server has answered isn't sent again because the answer breaks off")
+        func brokenAnswer() async throws {
+            let rig = try BackgroundRig { _ in
+                .raw([.bytes("HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\ncreated"), .close])
+            }
+            defer { rig.end() }
+            let task = rig.session.uploadTask(
+                with: URLRequest(rig.url("/"), method: "POST"),
+                fromFile: try rig.directory.file(Data("dear".utf8))
+            )
+            task.resume()
+            #expect(try await rig.delegate.completion(of: task)?.code == .networkConnectionLost)
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 201)
+            #expect(rig.server.requestCount == 1)
+            try await rig.finish()
+        }
+
         @Test("An upload that is cancelled amid a long response ends, and is told nothing more of that")
         func cancelledResponse() async throws {
             let rig = try BackgroundRig { _ in .generated(length: 2_000_000, seed: 9) }

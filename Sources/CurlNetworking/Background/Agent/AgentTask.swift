@@ -382,15 +382,22 @@ final class AgentTask: @unchecked Sendable {
         dropUpload(urlError.uploadTaskResumeData)
         switch attempt.stop {
         case .cancelled(let reason):
-            let upload = wish.cancellation == .keepingPartialFile ? record.upload : nil
-            end(cancelled(because: reason), resumeData: attempt.resumeData, upload: upload)
+            let keepsFile = wish.cancellation == .keepingPartialFile
+            if !keepsFile { dropDownload(data) }
+            let upload = keepsFile && !isAnswered ? record.upload : nil
+            end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: upload)
         case .expired:
-            end(timedOut, resumeData: data ?? record.resumeData, upload: record.upload)
-        case nil where urlError.isTransient:
+            end(timedOut, resumeData: data ?? record.resumeData, upload: isAnswered ? nil : record.upload)
+        case nil where urlError.isTransient && !isAnswered:
             retry(after: urlError, resumeData: data)
         case nil:
             end(urlError, resumeData: data, upload: urlError.uploadTaskResumeData == nil ? nil : record.upload)
         }
+    }
+
+    /// Whether the server has processed the request, and sending it again might do twice what it asks for.
+    private var isAnswered: Bool {
+        !record.submission.mayBeRepeated && progress.response.map { UploadStep.isLast($0.status) } ?? false
     }
 
     private func succeed(_ attempt: AgentAttempt) {
@@ -504,6 +511,11 @@ final class AgentTask: @unchecked Sendable {
         }
         phase = .ended(isRecorded: true)
         stored.remove()
+    }
+
+    private func dropDownload(_ resumeData: Data?) {
+        let kept = resumeData.flatMap { try? ResumeData(decoding: $0) }
+        kept?.partialFile.remove(in: session.folder.files)
     }
 
     /// An upload is resumed with the task's own request and file, so what an ordinary session leaves for it isn't needed.

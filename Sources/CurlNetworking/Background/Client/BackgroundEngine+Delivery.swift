@@ -41,6 +41,10 @@ extension BackgroundEngine {
             }
             answer(ChallengeReply(given))
         }
+        questions.withLock { questions in
+            questions.removeAll { $0.isWithdrawn }
+            questions.append(sender)
+        }
         let challenge = query.challenge(proposing: stored, sender: sender)
         let question = ChallengeQuestion(challenge: challenge, isOfConnection: query.isOfConnection, sender: sender)
         post(.question(.challenge(question)))
@@ -160,6 +164,12 @@ extension BackgroundEngine {
 
     /// The agent may forget the task, unless it has to keep the file.
     func acknowledgeEnd() {
+        // A question that stays unanswered would keep the session, and other tasks from being asked.
+        let open = questions.withLock { questions in
+            defer { questions = [] }
+            return questions
+        }
+        for question in open { question.withdraw() }
         let keepsFile = handOver.withLock { if case .failed = $0 { true } else { false } }
         client.acknowledge(self, keepsFile: keepsFile)
     }

@@ -30,6 +30,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     let shared: Mutex<TaskState>
     let handOver = Mutex(HandOver.none)
+    /// Questions that the delegate has been asked, or will be.
+    let questions = Mutex<[ChallengeSender]>([])
 
     /// What becomes of the agent's file with the result, or with what there is of it.
     enum HandOver {
