@@ -324,7 +324,7 @@ final class CacheStep: Step, @unchecked Sendable {
         // `Vary` may have changed.
         updated.answer(Self.variant(of: updated.head, to: request, host))
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
-        if !CacheStorability.permitsStoring(updated.head, directives) {
+        if !CacheStorability.permitsStoring(updated.head, directives) || CacheFields.areTooMany(in: updated.head) {
             if let url = request.url { host.session.settings.cache?.remove(url) }
         } else if audience(host).permitsStoring(directives), let pending, let cache = host.session.settings.cache {
             pending.store { cache.store(updated) }

@@ -45,6 +45,29 @@ struct CacheUpdateTests {
         #expect(await rig.session.load(rig.url("/")).text == "trouble")
     }
 
+    @Test("What many of them have added is given up once no server could send so much in one head")
+    func growth() async throws {
+        func names(_ prefix: String) -> [String] { (0..<2000).map { "\(prefix)\($0): 1" } }
+        func update(_ prefix: String) -> LoopbackServer.Response {
+            let lines = ["ETag: \"a\""] + names(prefix)
+            return .raw([.bytes("HTTP/1.1 304 Not Modified\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n")])
+        }
+        let rig = try Rig(
+            Self.server(
+                Self.body("ETag: \"a\"", "Cache-Control: no-cache"),
+                update("a"),
+                update("b"),
+                update("c"),
+                .text("anew")
+            )
+        )
+        defer { rig.stop() }
+        for _ in 0..<4 { #expect(await rig.session.load(rig.url("/")).text == "body") }
+        #expect(await rig.session.load(rig.url("/")).text == "anew")
+        let validators = rig.server.requests.map { $0.header("If-None-Match") }
+        #expect(validators == [nil, "\"a\"", "\"a\"", "\"a\"", nil])
+    }
+
     @Test(
         "It changes all fields, those about the content as well, but not what tells how the stored body is to be read"
     )

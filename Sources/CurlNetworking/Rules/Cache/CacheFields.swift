@@ -35,6 +35,11 @@ enum CacheFields {
         return updated
     }
 
+    /// Whether 304s have made the head larger than any that is received: each may have brought other fields.
+    static func areTooMany(in head: ResponseHead) -> Bool {
+        head.fields.count > HeadParser.maximumFields || head.fields.byteCount > HeadParser.maximumSize
+    }
+
     /// The body is stored decoded and complete.
     private static let bodyFields: Set<String> = ["content-length", "content-encoding", "content-range"]
 
