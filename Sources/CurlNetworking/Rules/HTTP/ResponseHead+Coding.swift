@@ -26,8 +26,9 @@ extension ResponseHead {
     /// delivered as it is, so that the field stays true.
     var namedCoding: Coding {
         guard self["Content-Encoding"] != nil else { return .none }
+        guard let names = elements(of: "Content-Encoding") else { return .tooMany(Self.maximumElements + 1) }
         var codings: [ContentCoding] = []
-        for name in elements(of: "Content-Encoding") where !name.isEqualIgnoringASCIICase(to: "identity") {
+        for name in names where !name.isEqualIgnoringASCIICase(to: "identity") {
             guard let coding = ContentCoding(name: name), coding.isAvailable else { return .none }
             codings.append(coding)
         }
@@ -45,7 +46,8 @@ extension ResponseHead {
     /// and can't pause while it does.
     var hasUnwantedTransferCoding: Bool {
         guard self["Transfer-Encoding"] != nil else { return false }
-        return elements(of: "Transfer-Encoding").contains {
+        guard let codings = elements(of: "Transfer-Encoding") else { return true }
+        return codings.contains {
             !$0.isEqualIgnoringASCIICase(to: "chunked") && !$0.isEqualIgnoringASCIICase(to: "identity")
         }
     }
@@ -59,15 +61,23 @@ extension ResponseHead {
 
     /// Whether the body comes in chunks, rather than up to the end of the connection.
     var isChunked: Bool {
-        self["Transfer-Encoding"] != nil
-            && elements(of: "Transfer-Encoding").contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
+        guard self["Transfer-Encoding"] != nil, let codings = elements(of: "Transfer-Encoding") else { return false }
+        return codings.contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
     }
 
-    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines.
-    func elements(of name: String) -> [String] {
-        fields.values(of: name)
-            .flatMap { $0.split(separator: ",") }
-            .map { $0.trimmingCharacters(in: .whitespaces) }
-            .filter { !$0.isEmpty }
+    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines; nil for more than `maximumElements`.
+    func elements(of name: String) -> [String]? {
+        var elements: [String] = []
+        for value in fields.values(of: name) {
+            for element in value.utf8.split(separator: UInt8(ascii: ","), maxSplits: Self.maximumElements) {
+                let text = String(Substring(element)).trimmingCharacters(in: .whitespaces)
+                if !text.isEmpty { elements.append(text) }
+            }
+            guard elements.count <= Self.maximumElements else { return nil }
+        }
+        return elements
     }
+
+    /// Only a hostile server sends more, and every one takes time on the event loop.
+    private static let maximumElements = 100
 }

@@ -53,7 +53,7 @@ struct ResponseHead: Sendable, Equatable, Codable {
         }
         if isOneNumber || isChunked { return false }
         // The same number several times may also be one list.
-        let lengths = elements(of: "Content-Length")
+        guard let lengths = elements(of: "Content-Length") else { return true }
         return lengths.isEmpty || !lengths.allSatisfy { $0 == lengths[0] && $0.isDigits }
     }
 }

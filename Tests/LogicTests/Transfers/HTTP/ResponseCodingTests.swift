@@ -47,6 +47,21 @@ struct ResponseCodingTests {
         }
     }
 
+    @Test("A list of more than a hundred elements is refused, however long it is")
+    func longLists() {
+        func list(_ element: String, _ count: Int) -> [String] {
+            let half = Array(repeating: element, count: count / 2).joined(separator: ",")
+            return [half, half]
+        }
+        #expect(Self.head("Content-Encoding", list("identity", 100)).namedCoding == .none)
+        #expect(Self.head("Content-Encoding", list("identity", 30_000)).namedCoding == .tooMany(101))
+        #expect(!Self.head("Transfer-Encoding", list("chunked", 100)).hasUnwantedTransferCoding)
+        #expect(Self.head("Transfer-Encoding", list("chunked", 30_000)).hasUnwantedTransferCoding)
+        #expect(!Self.head("Content-Length", list("5", 100)).hasContradictingLengths)
+        #expect(Self.head("Content-Length", list("5", 30_000)).hasContradictingLengths)
+        #expect(Self.head("Content-Encoding", list("identity", 30_000)).elements(of: "Content-Encoding") == nil)
+    }
+
     @Test("Any transfer coding but chunked is unwanted")
     func transfer() {
         for values in [[], ["chunked"], ["Chunked"], ["identity"], ["chunked", "chunked"], [""]] {
