@@ -64,6 +64,19 @@ struct UploadEarlyAnswerTests {
         #expect(result.error == nil)
     }
 
+    @Test("Also where it is compressed")
+    func compressedSuccess() async throws {
+        let content = storedGzip(Data("fine".utf8))
+        let rig = try Rig(answering: .atHead) { _ in
+            let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(content.count)\r\n\r\n"
+            return .raw([.bytes(Data(head.utf8) + content), .close])
+        }
+        defer { rig.stop() }
+        let result = await upload(rig.session, to: rig.url("/"))
+        #expect(result.text == "fine")
+        #expect(result.error == nil)
+    }
+
     @Test("A success that breaks off is none")
     func brokenSuccess() async throws {
         let rig = try Rig(answering: .atHead) { _ in

@@ -7,8 +7,8 @@ enum CompletionPolicy {
         var endsWithHead = false
         /// The response is the task's own.
         var isWanted = true
-        /// How much of its body the task has received; in bytes.
-        var deliveredCount: Int64 = 0
+        /// How much of its body has arrived, in bytes; before it is decoded.
+        var arrivedCount: Int64 = 0
     }
 
     /// What the task fails with; nil if it has its response.
@@ -28,14 +28,13 @@ enum CompletionPolicy {
         }
         // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream].contains(failure.code)
-        return isCutOff && length(after: head) == circumstances.deliveredCount ? nil : failure
+        return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure
     }
 
-    /// The length of the decoded body; nil if the head doesn't say.
+    /// The length of the body on the wire; nil if the head doesn't say.
     private static func length(after head: ResponseHead) -> Int64? {
         // They have no body, whatever their fields say (RFC 9112 §6.3).
-        if [204, 304].contains(head.status) { return 0 }
-        return head.isContentCoded ? nil : head.contentLength
+        [204, 304].contains(head.status) ? 0 : head.contentLength
     }
 }
 

@@ -75,9 +75,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
         /// When that was, if metrics are wanted.
         var answered: Date?
         var route = BodyRoute.discard
-        /// Bytes of the decoded body, and how many of them the delegate received.
+        /// Bytes of the decoded body.
         var count: Int64 = 0
-        var deliveredCount: Int64 = 0
+        /// Bytes of the body as the server has sent it, without those that nobody wants.
+        var arrivedCount: Int64 = 0
         var discarding = Discarding()
     }
 
@@ -314,12 +315,13 @@ final class HTTPTransfer: Transfer, TransferHandler {
         switch receiving.route {
         case .deliver:
             do throws(URLError) {
-                guard let decoding else {
+                if let decoding {
+                    guard !decoding.isFull else { return .pause }
+                    try decoding.receive(bytes)
+                } else {
                     try deliver(bytes)
-                    return .accepted
                 }
-                guard !decoding.isFull else { return .pause }
-                try decoding.receive(bytes)
+                receiving.arrivedCount += Int64(bytes.count)
                 return .accepted
             } catch {
                 abortError = error
@@ -337,7 +339,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// The next bytes of the body, as the delegate gets it.
     func deliver(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         receiving.count += Int64(bytes.count)
-        receiving.deliveredCount += Int64(bytes.count)
         try delegate.transfer(self, received: bytes)
     }
 
@@ -507,7 +508,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
         circumstances.isWanted = isWanted
-        circumstances.deliveredCount = receiving.deliveredCount
+        circumstances.arrivedCount = receiving.arrivedCount
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
         return URLError(failure, url: request.url, refusal: refusal)

@@ -48,11 +48,11 @@ struct CompletionPolicyTests {
         arguments: [.sendError, .http2Stream] as [CurlCode]
     )
     func cutOff(_ failure: CurlCode) {
-        #expect(code(failure, after: head(length: "9"), .init(deliveredCount: 9)) == nil)
-        #expect(code(failure, after: head(length: "9"), .init(deliveredCount: 8)) == failure)
-        #expect(code(failure, after: head(), .init(deliveredCount: 9)) == failure)
-        #expect(code(failure, after: head(length: "9", coding: "gzip"), .init(deliveredCount: 9)) == failure)
-        #expect(code(.recvError, after: head(length: "9"), .init(deliveredCount: 9)) == .recvError)
+        #expect(code(failure, after: head(length: "9"), .init(arrivedCount: 9)) == nil)
+        #expect(code(failure, after: head(length: "9"), .init(arrivedCount: 8)) == failure)
+        #expect(code(failure, after: head(), .init(arrivedCount: 9)) == failure)
+        #expect(code(failure, after: head(length: "9", coding: "gzip"), .init(arrivedCount: 9)) == nil)
+        #expect(code(.recvError, after: head(length: "9"), .init(arrivedCount: 9)) == .recvError)
     }
 
     @Test("So it has if it stopped after a response that never has a body", arguments: [204, 304])
