@@ -18,15 +18,18 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     private var state = State.needed
-    /// The last one that was sent, and the body that it became.
+    /// Where in the body the next one begins, in bytes.
+    private var offset: Int64 = 0
+    /// The last one that was sent, where it begins, and the body that it became.
     private var spent: InputStream?
+    private var spentOffset: Int64 = 0
     private var body: StreamedBody?
 
     /// The stream for the transfer that is about to be made; nil if it has none.
     func take() -> InputStream? {
         guard case .found(let stream) = state else { return nil }
         state = .needed
-        spent = stream
+        (spent, spentOffset) = (stream, offset)
         return stream
     }
 
@@ -36,9 +39,9 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        var offset: Int64 = 0
         switch part(of: host.request, host) {
         case .whole:
+            offset = 0
             let isKept = host.owner.body.isKept(by: host.request, after: host.steps.redirect)
             guard isKept || unspentStream(of: host.request, host) != nil else { return .pass }
         case .none: return .pass
@@ -53,8 +56,8 @@ final class StreamStep: Step, @unchecked Sendable {
         case .needed: break
         }
         // The connection came to nothing, or to a question, before anything of the stream was read.
-        if attempt == .repeated, let spent, body?.hasBegun == false {
-            state = .found(spent)
+        if attempt == .repeated, let unread {
+            state = .found(unread)
             return .pass
         }
         if host.owner.body.isInRequest, let stream = unspentStream(of: host.request, host) {
@@ -83,12 +86,15 @@ final class StreamStep: Step, @unchecked Sendable {
         return spent == nil && host.redirectCount == 0 ? stream : nil
     }
 
+    /// The last one, if nothing of it was read and it serves the next transfer as well.
+    private var unread: InputStream? { body?.hasBegun == false && offset == spentOffset ? spent : nil }
+
     /// The delegate's answer; only the first counts.
     private func arrived(_ stream: InputStream?, _ host: any StepHost) {
         guard case .asking = state, !host.isOver else { return }
         // Sending the same one again would send an empty body.
-        if let stream = stream ?? unspentStream(of: host.request, host), stream !== spent,
-            ![.atEnd, .closed, .error].contains(stream.streamStatus)
+        if let stream = stream ?? unspentStream(of: host.request, host) ?? unread,
+            stream !== spent || stream === unread, ![.atEnd, .closed, .error].contains(stream.streamStatus)
         {
             use(stream, for: host.request, host)
         } else {

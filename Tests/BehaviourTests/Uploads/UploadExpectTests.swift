@@ -18,6 +18,25 @@ struct UploadExpectTests {
         #expect(rig.server.requests.map { $0.header("Expect") } == ["100-continue"])
     }
 
+    @Test("A stream of which nothing was sent goes where a redirect leads")
+    func redirectedStream() async throws {
+        let rig = try Rig(answering: .atHead) { request in
+            guard request.path == "/next" else { return .redirect(to: "/next", status: 307) }
+            return .raw([
+                .receive(upTo: .max) { request in
+                    [.bytes("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n"), .bytes(request.body)]
+                }
+            ])
+        }
+        defer { rig.stop() }
+        var request = request(rig.url("/"))
+        request.httpBody = nil
+        request.httpBodyStream = InputStream(data: Data("the stream".utf8))
+        let result = await rig.session.load(request)
+        #expect(result.text == "the stream")
+        #expect(rig.server.requests.map(\.path) == ["/", "/next"])
+    }
+
     @Test(
         "Any other answer is the response; no body is sent, and the next request isn't taken for it",
         arguments: [200, 204, 302, 401, 417, 500]

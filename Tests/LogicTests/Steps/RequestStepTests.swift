@@ -126,6 +126,21 @@ struct StreamStepTests {
         #expect(rig.prepare(step, .repeated).isWait)
     }
 
+    @Test("Nor is it lost where another request follows and the delegate has no other", arguments: [true, false])
+    func stillUnread(givesTheSame: Bool) throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        let own = InputStream(data: Data("a".utf8))
+        request.httpBodyStream = own
+        let rig = StepRig(request)
+        #expect(rig.prepare(step).isPass && step.take() === own)
+        let body = StreamedBody(own, length: nil, url: nil) {}
+        step.note(body)
+        body.close()
+        #expect(rig.prepare(step).isWait)
+        if case .bodyStream(_, let answer) = rig.questions.first { answer(givesTheSame ? own : nil) }
+        #expect(rig.prepare(step).isPass && step.take() === own)
+    }
+
     @Test("A redirect that has left the body behind needs none")
     func left() throws {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
