@@ -13,7 +13,8 @@ struct ProgressCounts: Equatable, Sendable {
         let toSend = max(0, expectedToSend)
         switch expectedToReceive {
         case .some(let toReceive) where toReceive >= 0:
-            total = max(1, Self.sum(toSend, toReceive))
+            // A body of unknown length is as long as what was sent of it.
+            total = max(1, Self.sum(expectedToSend < 0 ? sent : toSend, toReceive))
             completed = min(sum, total)
         case .some where toSend > 0:
             total = max(2, Self.sum(toSend, received))
