@@ -218,7 +218,8 @@ struct Mailbox {
         messages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
-    /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data and captured streams. True if the caller must
+    /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the task
+    /// has become. True if the caller must
     /// schedule a delivery.
     mutating func discard() -> Bool {
         messages.removeAll { message in
@@ -226,6 +227,8 @@ struct Mailbox {
             case .completed, .end, .resumeData, .call, .progress: false
             // A captured connection is the program's, and nothing else is told after that.
             case .event(.captured): false
+            // The completion is about the new task.
+            case .event(.becameDownload), .event(.becameStream): false
             case .event, .question: true
             }
         }

@@ -259,6 +259,20 @@ struct MailboxTests {
         #expect(mailbox.body.waitingBytes == 0)
     }
 
+    @Test("Discarding keeps what a task has become: the completion is about that")
+    func discardConverted() throws {
+        let task = URLSession.shared.dataTask(with: try Sample.url("http://example.com/"))
+        for event in [TaskEvent.becameDownload(from: task), .becameStream(from: task)] {
+            var mailbox = Mailbox()
+            _ = mailbox.postFirst(.event(event))
+            _ = mailbox.post(.event(.wrote(1)))
+            _ = mailbox.post(.completed)
+            _ = mailbox.discard()
+            #expect(Self.take(&mailbox).count == 2)
+        }
+        task.cancel()
+    }
+
     @Test("Discarding answers a response that waits, and asks for the delivery of the rest")
     func discardAwaiting() throws {
         var mailbox = Mailbox()
