@@ -10,6 +10,7 @@ struct TLSPlan: Sendable {
     private let environment: [String: String]
     /// One for each set of authorities in the configuration, shared by hosts.
     private let stores: [TrustStore.Content: TrustStore]
+    private let marks: [TrustStore.Content: String]
     /// nil if names are not looked up over HTTPS, or if the system's authorities count.
     private let resolverTrust: ResolverTrust?
 
@@ -27,6 +28,7 @@ struct TLSPlan: Sendable {
         let own = curl.names.dnsOverHTTPS.flatMap { _ in curl.tls.trustContent(environment: environment) }
         resolverTrust = own.flatMap { stores[$0] }.map(ResolverTrust.init)
         self.stores = stores
+        marks = Dictionary(uniqueKeysWithValues: stores.keys.map { ($0, $0.mark) })
     }
 
     /// libcurl's settings for connections to `origin`; empty for the defaults.
@@ -86,6 +88,16 @@ struct TLSPlan: Sendable {
         hosts.first(\.trustsAnyCertificate, for: origin) ?? false
     }
 
+    /// Whom the session trusts at `origin`, which uses TLS, as a text that is the same for all sessions that trust the same authorities and keys;
+    /// nil for the system's authorities.
+    func trustMark(for origin: Origin, _ hosts: HostRules) -> String? {
+        let content = (hosts.first(\.tls, for: origin) ?? options).trustContent(environment: environment)
+        let pins = hosts.first(\.publicKeyPins, for: origin) ?? []
+        if content == nil, pins.isEmpty { return nil }
+        let authorities = content.flatMap { marks[$0] } ?? ""
+        return pins.isEmpty ? authorities : SHA256.digest(of: (pins + [authorities]).joined(separator: "\n").utf8)
+    }
+
     func hasIdentity(_ origin: Origin, _ hosts: HostRules) -> Bool {
         (hosts.first(\.tls, for: origin) ?? options).identity != nil
     }
@@ -111,6 +123,22 @@ private struct ImpossibleTLS: ConnectionSettings {
     let failure: TransferFailure
 
     func apply(to easy: EasyHandle) throws(TransferFailure) { throw failure }
+}
+
+extension TrustStore.Content {
+    /// The same for the same content, in every process.
+    fileprivate var mark: String {
+        let sources = authorities.map { source in
+            switch source {
+            case .system: "system"
+            case .file(let path): "file \(path)"
+            case .directory(let path): "directory \(path)"
+            case .certificate(let bytes): "certificate \(SHA256.digest(of: bytes))"
+            }
+        }
+        let text = (sources + revocationLists.map { "list \($0)" }).joined(separator: "\n")
+        return SHA256.digest(of: text.utf8)
+    }
 }
 
 extension CurlOptions.TLSOptions {

@@ -15,7 +15,14 @@ struct SentFields {
     ///
     /// - Parameter name: In lower case.
     func value(of name: String) -> String? {
-        chosenValue(of: name) ?? RequestEncoder.defaultValue(of: name, host.session.settings)
+        if name == CacheVariant.trust { return trust }
+        return chosenValue(of: name) ?? RequestEncoder.defaultValue(of: name, host.session.settings)
+    }
+
+    private var trust: String? {
+        guard let origin = request.url.flatMap({ Origin($0) }), origin.usesTLS else { return nil }
+        let settings = host.session.settings
+        return settings.tls.trustMark(for: origin, settings.hosts)
     }
 
     /// The same without the fields that every request has.

@@ -38,6 +38,28 @@ struct CacheTLSTests {
         #expect(await strict.load(url).error?.certificateProblem != nil)
     }
 
+    /// Whom sessions trust besides the system's authorities, and a change of that.
+    private static let changes: [String: @Sendable (inout CurlOptions) -> Void] = [
+        "authorities": { $0.tls.additionalTrustRoots = [] },
+        "a host's authorities": { $0.hosts["127.0.0.1"].tls = CurlOptions.TLSOptions() },
+        "pins": { $0.hosts["127.0.0.1"].publicKeyPins = ["sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="] },
+    ]
+
+    @Test(
+        "What came from a server that one session trusts isn't given to one that doesn't",
+        arguments: changes.keys.sorted()
+    )
+    func otherAuthorities(change: String) async throws {
+        let url = nginx.url(.showing(.good), "/?cc=public,max-age=600")
+        let (trusting, same) = (session(), session())
+        let other = session(try #require(Self.changes[change]))
+        defer { for session in [trusting, same, other] { session.invalidateAndCancel() } }
+        #expect(await trusting.load(url).response?.statusCode == 200)
+        #expect(await other.load(url).error?.code != nil)
+        let stored = await same.load(url).response
+        #expect(stored?.statusCode == 200 && stored?.value(forHTTPHeaderField: "Age") != nil)
+    }
+
     @Test("What was shown a client certificate for is kept for nobody, unless it is public")
     func identity() async throws {
         let known = session { $0.tls.identity = .pem(certificates: .file(nginx.site.clientWithKey)) }

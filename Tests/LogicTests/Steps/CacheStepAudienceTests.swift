@@ -48,7 +48,8 @@ struct CacheStepAudienceTests {
         stored.head = Sample.head(200, ["Cache-Control": control, "ETag": "\"a\""])
         stored.received = Date() - 100
         stored.requested = stored.received
-        stored.variant = []
+        let sent = SentFields(try Sample.request(Self.url), cookies: nil, rig)
+        stored.variant = CacheVariant.fields(of: stored.head, value: sent.value)
         let store = try #require(rig.session.settings.cache)
         store.store(stored)
         #expect(rig.prepare(step).isPass)

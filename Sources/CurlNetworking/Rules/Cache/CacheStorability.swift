@@ -95,10 +95,14 @@ enum CacheVariant {
         CacheDirectives.names(in: head.combined("Vary")) ?? ["*"]
     }
 
+    /// Not a field: whom the session trusts with the request, other than the system's authorities.
+    static let trust = ":trust"
+
     /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users, and `Host`, which
-    /// is set only by a program that asks a server for another site than its URL's.
+    /// is set only by a program that asks a server for another site than its URL's. And `trust`, since a cache may serve sessions that trust
+    /// other authorities.
     static func fields(of head: ResponseHead, value: (String) -> String?) -> [HeaderField] {
-        let names = Set(names(of: head)).union(["authorization", "host"])
+        let names = Set(names(of: head)).union(["authorization", "host", trust])
         return names.sorted().compactMap { name in value(name).map { HeaderField(name: name, value: $0) } }
     }
 
