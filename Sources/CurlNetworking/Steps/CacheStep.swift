@@ -434,9 +434,24 @@ final class CacheStep: Step, @unchecked Sendable {
             return .pass
         }
         let waits = pending.store {
-            cache.store(stored) { host.owner.submit { host.proceed(self) } }
+            cache.store(stored) { host.owner.submit { self.wrote(host) } }
         }
-        return waits ?? false ? .wait : .pass
+        guard waits ?? false else { return .pass }
+        let deadline = Deadline { [unowned self, weak host] in
+            write = .none
+            host?.proceed(self)
+        }
+        write = .underWay(until: deadline)
+        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.storeTimeout)
+        return .wait
+    }
+
+    /// The response is written, which may no longer matter.
+    private func wrote(_ host: any StepHost) {
+        guard case .underWay(let deadline) = write else { return }
+        host.pool.loop.cancel(deadline)
+        write = .none
+        host.proceed(self)
     }
 
     private func takeStorableResponse(_ host: any StepHost) -> (StoredResponse, PendingResponse)? {
@@ -475,7 +490,8 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func stop(_ host: any StepHost) {
         if case .underWay(_, let deadline) = lookup { host.pool.loop.cancel(deadline) }
-        lookup = .none
+        if case .underWay(let deadline) = write { host.pool.loop.cancel(deadline) }
+        (lookup, write) = (.none, .none)
         pending = nil
     }
 }

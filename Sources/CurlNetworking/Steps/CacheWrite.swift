@@ -1,9 +1,12 @@
+import CurlTransport
 import Foundation
 
 /// A response on its way into the cache, while its body is collected.
 enum CacheWrite {
     case none
     case gathering(Entry)
+    /// The task waits for it; not after the deadline.
+    case underWay(until: Deadline)
 
     struct Entry {
         let head: ResponseHead

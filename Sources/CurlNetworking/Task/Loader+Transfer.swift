@@ -141,7 +141,11 @@ extension Loader: TransferDelegate {
     func act(on verdict: EndVerdict, about ending: TransferEnding, by step: Int) {
         switch verdict {
         case .pass: finishWithBody(ending)
-        case .wait where ending.error == nil: enter(.storing(step: step))
+        case .wait where ending.error == nil:
+            if let body = sink.wholeBody { place.note(bodyOf: body.count) }
+            // Nothing is left to be done at the host.
+            place.leave()
+            enter(.storing(step: step))
         case .wait: sendAgain(after: step, ending)
         case .again: sendAgain(after: nil, ending)
         case .hold(let response): enter(.held(Phase.Holding(response, .failure(ending, step: step))))

@@ -23,8 +23,8 @@ protocol CacheStore: AnyObject, Sendable {
     /// Asks the cache. `completion` is called on a queue of the store.
     func lookUp(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void)
 
-    /// Stores `response` soon. If it returns true, the caller should wait: `completion` is called on a queue of the store once the response
-    /// is written.
+    /// Stores `response` soon. If it returns true, the caller should wait a while: `completion` is called on a queue of the store once the
+    /// response is written.
     func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool
 
     /// Stores `response` soon.
@@ -44,6 +44,8 @@ protocol CacheStore: AnyObject, Sendable {
 enum CacheStores {
     /// The longest look-up: a cache that takes longer may be on a file system that doesn't answer.
     static let lookupTimeout = Duration.seconds(10)
+    /// How long a task that is complete waits at most until its response is written.
+    static let storeTimeout = Duration.seconds(1)
 
     static func store(over cache: URLCache) -> any CacheStore {
         (cache as? CurlURLCache)?.responses ?? StockCacheStore.store(over: cache)

@@ -187,17 +187,22 @@ final class ResponseCache: CacheStore {
     // MARK: - Writing
 
     func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool {
-        guard stage(response.key, response) else { return false }
+        guard stageIfThereIsRoom(response) else { return false }
         writeQueue.async(execute: completion)
         return true
     }
 
-    /// Drops the response, and what it would replace, if far too much waits to be written: the caller can't wait.
     func store(_ response: StoredResponse) {
+        _ = stageIfThereIsRoom(response)
+    }
+
+    /// Drops the response, and what it would replace, if far too much waits to be written: some callers can't wait, and none waits long. True if
+    /// this one should.
+    private func stageIfThereIsRoom(_ response: StoredResponse) -> Bool {
         let isTooMuch = state.withLock { state in
             state.staged.count > 4 * Self.crowd.responses || state.stagedBytes > 4 * Self.crowd.bytes
         }
-        _ = stage(response.key, isTooMuch ? nil : response)
+        return stage(response.key, isTooMuch ? nil : response) && !isTooMuch
     }
 
     /// Stores `response`, and returns when it is written. Blocks.

@@ -366,12 +366,33 @@ struct ResponseCacheTests {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, memory: 0, disk: 100 << 20)
         let body = String(repeating: "x", count: 1 << 20)
-        let responses = try (0..<64).map { try Sample.stored(body, at: Self.url + "?\($0)") }
+        let responses = try (0..<24).map { try Sample.stored(body, at: Self.url + "?\($0)") }
         let done = Counter()
         let waits = responses.count { cache.store($0) { _ = done.next() } }
         #expect(waits > 0)
         cache.waitForWrites()
         #expect(done.next() == waits + 1)
-        for number in 0..<64 { #expect(Self.text(cache, Self.url + "?\(number)") == body) }
+        for number in 0..<24 { #expect(Self.text(cache, Self.url + "?\(number)") == body) }
+    }
+
+    @Test("What comes while 32 MiB wait is left out, and what it would replace is removed", arguments: [true, false])
+    func tooMuch(mayWait: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let cache = Self.cache(directory, memory: 0, disk: 1 << 30)
+        try Self.store("old", cache)
+        cache.waitForWrites()
+        let gate = Gate()
+        // More than may wait to be written, so that the write queue waits for the gate once it is written.
+        let large = try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?large")
+        #expect(cache.store(large) { gate.waitBlocking() })
+        try (0..<5).forEach { number in
+            cache.store(try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?\(number)"))
+        }
+        let last = try Sample.stored("new", at: Self.url)
+        if mayWait { #expect(!cache.store(last) { Issue.record("nothing to wait for") }) } else { cache.store(last) }
+        gate.open()
+        cache.waitForWrites()
+        #expect(Self.text(cache) == nil)
+        #expect(Self.text(cache, Self.url + "?0") != nil)
     }
 }
