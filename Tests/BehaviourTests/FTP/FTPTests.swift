@@ -87,14 +87,17 @@ struct FTPTests {
     }
 
     @Test(
-        "What isn't there, and what is no file, doesn't exist",
-        arguments: ["/none", "/none/none", "/upload", "/upload/none/"]
+        "What isn't there, and what is no file, doesn't exist; a directory that isn't there can't be entered",
+        arguments: [
+            ("/none", .fileDoesNotExist), ("/upload", .fileDoesNotExist), ("/none/none", .noPermissionsToReadFile),
+            ("/upload/none/", .noPermissionsToReadFile),
+        ] as [(String, URLError.Code)]
     )
-    func missing(path: String) async throws {
+    func missing(path: String, code: URLError.Code) async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
         let error = await session.load(server.url(path)).error
-        #expect([.fileDoesNotExist, .noPermissionsToReadFile].contains(error?.code))
+        #expect(error?.code == code)
         #expect(error?.curlText?.isEmpty == false)
     }
 
@@ -129,15 +132,28 @@ struct FTPTests {
         #expect(delegate.story(of: task) == ["created", "sent", "response", "completed"])
     }
 
-    @Test("Where the server lets nobody write, an upload fails")
-    func refusedUpload() async throws {
+    @Test(
+        "Where the server can't write, and in a directory that isn't there, an upload fails",
+        arguments: [
+            ("/upload", .cannotCreateFile), ("/none/file", .noPermissionsToReadFile),
+        ] as [(String, URLError.Code)]
+    )
+    func refusedUpload(path: String, code: URLError.Code) async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let request = URLRequest(server.url("/none/\(name)"))
+        let request = URLRequest(server.url(path))
         let error = await #expect(throws: URLError.self) {
             _ = try await session.upload(for: request, from: Data("x".utf8))
         }
-        #expect([.cannotCreateFile, .noPermissionsToReadFile].contains(error?.code))
+        #expect(error?.code == code)
+    }
+
+    @Test("PUT and POST without a body store an empty file", arguments: ["PUT", "POST"])
+    func emptyFile(method: String) async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(for: URLRequest(url, method: method))
+        #expect(try Data(contentsOf: server.file(name)) == Data())
     }
 
     @Test("A paused download goes on where it was")

@@ -100,6 +100,32 @@ struct AgentMessageTests {
         #expect(description.metrics.interval.duration == 0)
     }
 
+    @Test("Of all attempts' requests, the metrics have the last 50")
+    func manyAttempts() throws {
+        func attempt(_ numbers: Range<Int>) throws -> MetricsDescription {
+            let hops = try numbers.map { number in
+                HopMetrics(try Sample.request("http://a/\(number)"))
+            }
+            return MetricsDescription(
+                TaskMetrics(hops: hops, interval: DateInterval(start: Date(), duration: 1), redirectCount: 0)
+            )
+        }
+        var description = try attempt(0..<30)
+        #expect(description.metrics.hops.count == 30)
+        description.add(try attempt(30..<60))
+        #expect(description.metrics.hops.map { $0.request.url?.path } == (10..<60).map { "/\($0)" })
+        #expect(try attempt(0..<70).hops.count == 50)
+    }
+
+    @Test("No command is run for a session that wants no launch events", arguments: [true, false])
+    func launchEvents(areWanted: Bool) {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        configuration.curl.background.launchCommand = ["true"]
+        configuration.sessionSendsLaunchEvents = areWanted
+        let description = SessionDescription(configuration, delegate: nil)
+        #expect(description.launchCommand == (areWanted ? ["true"] : []))
+    }
+
     @Test("A credential comes with whether it is for its task alone; from an earlier version, it is for the session")
     func persistence() throws {
         for persistence in [URLCredential.Persistence.none, .forSession] {

@@ -85,7 +85,10 @@ struct UploadResumeDataTests {
 
     @Test(
         "After a response that isn't the last word, the same resume data is still good",
-        arguments: ["HEAD 400", "HEAD 401", "HEAD 403", "PATCH 401", "PATCH 407", "PATCH 429"]
+        arguments: [
+            "HEAD 400", "HEAD 401", "HEAD 403", "PATCH 401", "PATCH 403", "PATCH 407", "PATCH 408", "PATCH 425",
+            "PATCH 429",
+        ]
     )
     func refused(refusal: String) async throws {
         let words = refusal.split(separator: " ")
