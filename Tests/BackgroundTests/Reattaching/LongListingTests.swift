@@ -39,6 +39,19 @@ extension BackgroundTests {
             #expect(await rig.session.allTasks.map { $0.originalRequest?.httpMethod } == ["POST", "POST"])
         }
 
+        @Test("A request that doesn't fit into a message of 32 MiB fails, and the next is loaded")
+        func tooLong() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            // It takes a third more in the message.
+            let request = URLRequest(rig.url("/long"), method: "POST", body: Data(count: 26 << 20))
+            let task = rig.session.downloadTask(with: request)
+            task.resume()
+            #expect(try await rig.delegate.completion(of: task)?.code == .dataLengthExceedsMaximum)
+            try await rig.delegate.success(of: rig.download("/short"))
+            #expect(rig.server.requests.map(\.path) == ["/short"])
+        }
+
         @Test("A redirect that keeps the method keeps the body, and one that doesn't drops it", arguments: [303, 307])
         func redirect(status: Int) async throws {
             let rig = try BackgroundRig { request in
