@@ -219,8 +219,7 @@ struct Mailbox {
     }
 
     /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the task
-    /// has become. True if the caller must
-    /// schedule a delivery.
+    /// has become. True if the caller must schedule a delivery.
     mutating func discard() -> Bool {
         messages.removeAll { message in
             switch message {
