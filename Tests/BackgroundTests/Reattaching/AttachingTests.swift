@@ -221,6 +221,34 @@ extension BackgroundTests {
             #expect(rig.log.components(separatedBy: "launch command:").count == 2)
         }
 
+        @Test("No command is run where the last program wanted no launch events, and the agent ends without one")
+        func noLaunchEvents() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let program = try await rig.readyProgram(launchCommand: "true")
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
+            await program.crash()
+
+            let configuration = rig.configuration {
+                $0.curl.background.launchCommand = ["true"]
+                $0.sessionSendsLaunchEvents = false
+            }
+            let hello = Hello(
+                identifier: rig.identifier,
+                settings: SessionDescription(configuration, delegate: nil)
+            )
+            let launcher = AgentLauncher(folder: StateFolder(rig.folder), options: configuration.curl.background)
+            _ = try await AgentInquiry.ask(.hello(hello), launcher)
+            gate.open()
+            // One that has a command to run stays until it has run it.
+            rig.waitForAgentToEnd()
+            #expect(rig.log.contains(": done, "))
+            #expect(rig.log.components(separatedBy: "attached by").count == 3)
+            #expect(!rig.log.contains("launch command:"))
+        }
+
         @Test("The user can end all transfers, and the program is told why")
         func forceQuit() async throws {
             let rig = try BackgroundRig { _ in .never }

@@ -96,4 +96,79 @@ struct DNSOverHTTPSTests {
         #expect(resolver.requestCount == 0)
         #expect(server.connectionCount == 0)
     }
+
+    // MARK: - Proxies
+
+    /// A SOCKS 5 proxy that answers each request with "ok" itself, and the pieces that it has heard.
+    private static func answeringProxy(_ heard: Watched<[Data]>) throws -> LoopbackServer {
+        let replies = [
+            Data([5, 0]), Data([5, 0, 0, 1, 127, 0, 0, 1, 0, 81]),
+            Data("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8),
+        ]
+        return try LoopbackServer(conversation: { _ in
+            let step = Watched(0)
+            return { event in
+                guard case .received(let data) = event else { return [] }
+                heard.update { $0.append(data) }
+                return step.update { step in
+                    defer { step += 1 }
+                    return step < replies.count ? [.bytes(replies[step])] : []
+                }
+            }
+        })
+    }
+
+    @Test("The server is asked directly where the session has a SOCKS proxy, which gets the address")
+    func socksProxy() async throws {
+        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
+        defer { resolver.stop() }
+        let heard = Watched<[Data]>([])
+        let proxy = try Self.answeringProxy(heard)
+        defer { proxy.stop() }
+        let session = Self.session(nginx, resolver) {
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(.socks5, host: "127.0.0.1", port: proxy.port))
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try #require(URL(string: "http://somewhere.test:81/")))
+        #expect(result.text == "ok", "\(String(describing: result.error)) \(nginx.complaints)")
+        #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
+        #expect(proxy.connectionCount == 1)
+        #expect(heard.value.dropFirst().first == Data([5, 1, 0, 1, 127, 0, 0, 1, 0, 81]))
+    }
+
+    @Test("It is asked directly for the name of an HTTP proxy, and not for the host's")
+    func httpProxy() async throws {
+        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
+        defer { resolver.stop() }
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = Self.session(nginx, resolver) {
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(host: "proxy.test", port: proxy.server.port))
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try #require(URL(string: "http://somewhere.test/")))
+        #expect(
+            result.text == "openly http://somewhere.test/",
+            "\(String(describing: result.error)) \(nginx.complaints)"
+        )
+        #expect(Self.names(askedOf: resolver) == ["proxy.test"])
+        #expect(proxy.server.connectionCount == 1)
+    }
+
+    @Test("It is asked through the environment's proxy for https, even if the request itself has none")
+    func environmentProxy() async throws {
+        let resolver = try Self.resolver()
+        defer { resolver.stop() }
+        let proxy = try LoopbackServer { _ in .status(403) }
+        defer { proxy.stop() }
+        let helper = try ChildProcess(
+            [TestHelper.path(), "trace", "http://somewhere.test/", "https://127.0.0.1:\(resolver.port)/dns-query"],
+            environment: ["https_proxy": "http://127.0.0.1:\(proxy.port)", "no_proxy": ""]
+        )
+        #expect(await helper.remainingLines() == ["traced"])
+        // One for each kind of address. A request through the proxy would be there as a GET.
+        let seen = Set(proxy.requests.map { "\($0.method) \($0.target)" })
+        #expect(seen == ["CONNECT 127.0.0.1:\(resolver.port)"])
+        #expect(resolver.connectionCount == 0)
+    }
 }
