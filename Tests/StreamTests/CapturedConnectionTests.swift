@@ -156,13 +156,19 @@ struct CapturedConnectionTests {
         #expect(try Self.read(connection) == nil)
     }
 
-    // Whether the reader is faster than the closing is a matter of luck: so it is tried again and again.
-    @Test("The end of TLS is heard by a server that has yet to read a full buffer of bytes", arguments: 0..<20)
-    func closeWriting(_ attempt: Int) async throws {
+    /// Writes until the system takes no more, and returns how many bytes that were.
+    private func fillBuffer() -> Int {
         let socket = PlainSocket(sockets.near)
         let zeros = [UInt8](repeating: 0, count: 4096)
         var filling = 0
         while case let count = zeros.withUnsafeBytes({ socket.send($0) }), count > 0 { filling += count }
+        return filling
+    }
+
+    // Whether the reader is faster than the closing is a matter of luck: so it is tried again and again.
+    @Test("The end of TLS is heard by a server that has yet to read a full buffer of bytes", arguments: 0..<20)
+    func closeWriting(_ attempt: Int) async throws {
+        let filling = fillBuffer()
         let (connection, sockets) = (connection, sockets)
         let begins = DispatchSemaphore(value: 0)
         async let closed: Void = Self.onThread {
@@ -176,5 +182,21 @@ struct CapturedConnectionTests {
         try await closed
         tls.server.receive(Array(received.dropFirst(filling)))
         #expect(tls.server.read() == nil)
+    }
+
+    @Test("A server that reads nothing doesn't hold up the end of TLS for ever, and hears of the end without it")
+    func closeWritingUnheard() async throws {
+        let filling = fillBuffer()
+        let (connection, sockets) = (connection, sockets)
+        // Whatever still waits gets an error.
+        defer { sockets.hangUp() }
+        let received = Watched<Int?>(nil)
+        Thread {
+            connection.closeWriting()
+            let count = sockets.readToEnd().count
+            received.update { $0 = count }
+        }.start()
+        try await received.wait { $0 != nil }
+        #expect(received.value == filling)
     }
 }

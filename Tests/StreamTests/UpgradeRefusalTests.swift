@@ -1,5 +1,6 @@
 import CurlNetworking
 import CurlNetworkingLoopbackServer
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
@@ -288,5 +289,85 @@ struct UpgradeRefusalTests {
         await #expect(throws: URLError.self) { try await task.write("a") }
         #expect(try await task.rest() == "hello")
         #expect(try await recorder.completion() == nil)
+    }
+
+    // MARK: - Requests that are ordinary ones in spite of the field
+
+    @Test("Through an HTTP proxy without a tunnel, the request is an ordinary one but for the field")
+    func openProxy() async throws {
+        let proxy = try LoopbackServer { .text("openly \($0.target)") }
+        defer { proxy.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(.http, host: "127.0.0.1", port: proxy.port))
+            $0.urlCache = nil
+        }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://host.test/path?query"))
+        for headers in [[:], ["Upgrade": "echo"]] as [[String: String]] {
+            let task = session.dataTask(with: URLRequest(url, headers: headers))
+            task.resume()
+            try await delegate.success(of: task)
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+            #expect(delegate.body(of: task) == Data("openly http://host.test/path?query".utf8))
+            #expect(delegate.story(of: task) == ["created", "response", "data", "completed"])
+        }
+        let heads = proxy.requests.map { request in
+            Set(String(decoding: request.rawHead, as: UTF8.self).components(separatedBy: "\r\n"))
+        }
+        try #require(heads.count == 2)
+        #expect(heads[1] == heads[0].union(["Upgrade: echo"]))
+        #expect(heads[0].contains("GET http://host.test/path?query HTTP/1.1") && !heads[0].contains("Upgrade: echo"))
+        // One that might become a stream would have had a connection of its own.
+        #expect(proxy.connectionCount == 1)
+    }
+
+    /// An NTLM server's part of the conversation, with a made-up challenge ([MS-NLMP] §2.2.1.2).
+    private static let ntlmChallenge: String = {
+        var message = Data("NTLMSSP\0".utf8)
+        message += [2, 0, 0, 0]  // the type
+        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target name
+        message += [0x01, 0x82, 0x08, 0x00]  // Unicode, NTLM, always sign, extended session security
+        message += [1, 2, 3, 4, 5, 6, 7, 8]  // the challenge
+        message += Array(repeating: 0, count: 8)
+        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target information
+        message += Array(repeating: 0, count: 8)
+        return message.base64EncodedString()
+    }()
+
+    /// What kind of NTLM message a request shows: 1 to negotiate, 3 to authenticate.
+    private static func ntlmKind(_ request: LoopbackServer.Request) -> Int? {
+        guard let shown = request.header("Authorization"), shown.hasPrefix("NTLM "),
+            let message = Data(base64Encoded: String(shown.dropFirst(5))), message.count > 12
+        else { return nil }
+        return Int(message[8])
+    }
+
+    @Test("With a credential for NTLM, the request is an ordinary one", .enabled(if: CurlLibrary.hasNTLM))
+    func ntlm() async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            let credential = URLCredential(user: "user", password: "secret", persistence: .forSession)
+            asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? credential : nil)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            switch Self.ntlmKind(request) {
+            case 1: .text("step", status: 401).header("WWW-Authenticate", "NTLM \(Self.ntlmChallenge)")
+            case 3: .text("let in")
+            default: .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
+            }
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: URLRequest(rig.url("/"), headers: ["Upgrade": "echo"]))
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
+        #expect(delegate.body(of: task) == Data("let in".utf8))
+        let requests = rig.server.requests
+        #expect(requests.map(Self.ntlmKind) == [nil, 1, 3])
+        #expect(requests.map { $0.header("Upgrade") } == ["echo", "echo", "echo"])
+        // As long as there was no credential, it might have become a stream.
+        #expect(requests.map { $0.header("Connection") } == ["Upgrade", nil, nil])
+        #expect(requests.map(\.connection) == [1, 2, 2])
     }
 }

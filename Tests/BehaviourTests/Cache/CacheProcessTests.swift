@@ -60,6 +60,21 @@ struct CacheProcessTests {
         #expect(costs[1] < costs[0], "in microseconds each")
     }
 
+    @Test("Without a path, the files are in the user's cache directory, under the program's name")
+    func defaultDirectory() async throws {
+        let server = try LoopbackServer { _ in .text("hello").headers(["Cache-Control": "max-age=1000"]) }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let helper = try ChildProcess(
+            [TestHelper.path(), "cached", "-", server.url("/?").absoluteString, "1"],
+            environment: ["XDG_CACHE_HOME": directory.url.path]
+        )
+        #expect(await helper.line()?.hasPrefix("1 5 ") == true)
+        let own = directory.allFiles.filter { $0.hasPrefix("CurlNetworking/test-helper/responses-2/") }
+        // Its name is a SHA-256.
+        #expect(own.count == 1 && own.first?.split(separator: "/").last?.count == 64)
+    }
+
     @Test("A process that is killed while it writes leaves no torn response, at each of 100 moments")
     func kills() async throws {
         var generator = SystemRandomNumberGenerator()
