@@ -38,14 +38,8 @@ struct CompilerMessageTests {
     }
 
     private static func cases() throws -> [Example] {
-        let page = try String(
-            contentsOf: Products.sources.appendingPathComponent(
-                "Sources/CurlNetworking/CurlNetworking.docc/WhatTheCompilerSays.md"
-            ),
-            encoding: .utf8
-        )
         var examples: [Example] = []
-        for block in page.components(separatedBy: "```swift\n").dropFirst() {
+        for block in try PageSnippets.blocks(of: PageSnippets.pages.appendingPathComponent("WhatTheCompilerSays.md")) {
             let parts = block.components(separatedBy: "```\n")
             let program = parts[0]
             // A second block follows at once, or not at all.
@@ -54,6 +48,16 @@ struct CompilerMessageTests {
             examples.append(Example(program: program, errors: Set(errors)))
         }
         return examples
+    }
+}
+
+/// The Swift of the documentation's pages.
+enum PageSnippets {
+    static let pages = Products.sources.appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc")
+
+    /// Each block of the page, with everything up to the next.
+    static func blocks(of page: URL) throws -> ArraySlice<String> {
+        try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
     }
 }
 

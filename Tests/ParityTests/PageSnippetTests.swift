@@ -44,14 +44,12 @@ struct PageSnippetTests {
 
     /// By page and number; without manifests, and without what is of other packages.
     private static func blocks() throws -> [(name: String, block: String)] {
-        let pages = Products.sources.appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc")
-        var files = try FileManager.default.contentsOfDirectory(at: pages, includingPropertiesForKeys: nil)
+        var files = try FileManager.default.contentsOfDirectory(at: PageSnippets.pages, includingPropertiesForKeys: nil)
         files.append(Products.sources.appendingPathComponent("README.md"))
         let haveTheirOwn = ["Examples.md", "WhatTheCompilerSays.md"]
         return try files.filter { $0.pathExtension == "md" && !haveTheirOwn.contains($0.lastPathComponent) }
             .flatMap { file in
-                try String(contentsOf: file, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
-                    .enumerated()
+                try PageSnippets.blocks(of: file).enumerated()
                     .map { number, text in
                         let block = text.components(separatedBy: "```")[0]
                         // Pages that compare begin with how another client does it.

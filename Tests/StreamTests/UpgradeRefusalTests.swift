@@ -322,27 +322,6 @@ struct UpgradeRefusalTests {
         #expect(proxy.connectionCount == 1)
     }
 
-    /// An NTLM server's part of the conversation, with a made-up challenge ([MS-NLMP] §2.2.1.2).
-    private static let ntlmChallenge: String = {
-        var message = Data("NTLMSSP\0".utf8)
-        message += [2, 0, 0, 0]  // the type
-        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target name
-        message += [0x01, 0x82, 0x08, 0x00]  // Unicode, NTLM, always sign, extended session security
-        message += [1, 2, 3, 4, 5, 6, 7, 8]  // the challenge
-        message += Array(repeating: 0, count: 8)
-        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target information
-        message += Array(repeating: 0, count: 8)
-        return message.base64EncodedString()
-    }()
-
-    /// What kind of NTLM message a request shows: 1 to negotiate, 3 to authenticate.
-    private static func ntlmKind(_ request: LoopbackServer.Request) -> Int? {
-        guard let shown = request.header("Authorization"), shown.hasPrefix("NTLM "),
-            let message = Data(base64Encoded: String(shown.dropFirst(5))), message.count > 12
-        else { return nil }
-        return Int(message[8])
-    }
-
     @Test("With a credential for NTLM, the request is an ordinary one", .enabled(if: CurlLibrary.hasNTLM))
     func ntlm() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
@@ -351,8 +330,8 @@ struct UpgradeRefusalTests {
             asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? credential : nil)
         })
         let rig = try Rig(delegate: delegate) { request in
-            switch Self.ntlmKind(request) {
-            case 1: .text("step", status: 401).header("WWW-Authenticate", "NTLM \(Self.ntlmChallenge)")
+            switch NTLM.kind(request) {
+            case 1: .text("step", status: 401).header("WWW-Authenticate", "NTLM \(NTLM.question)")
             case 3: .text("let in")
             default: .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
             }
@@ -364,7 +343,7 @@ struct UpgradeRefusalTests {
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(delegate.body(of: task) == Data("let in".utf8))
         let requests = rig.server.requests
-        #expect(requests.map(Self.ntlmKind) == [nil, 1, 3])
+        #expect(requests.map(NTLM.kind) == [nil, 1, 3])
         #expect(requests.map { $0.header("Upgrade") } == ["echo", "echo", "echo"])
         // As long as there was no credential, it might have become a stream.
         #expect(requests.map { $0.header("Connection") } == ["Upgrade", nil, nil])

@@ -54,7 +54,7 @@ struct TLSPlan: Sendable {
         for origin: Origin,
         _ hosts: HostRules
     ) throws(TransferFailure) -> (TLSSettings, TrustStore?) {
-        let options = hosts.first(\.tls, for: origin) ?? options
+        let options = options(for: origin, hosts)
         var settings = TLSSettings()
         let (minimum, maximum) = try versions(options)
         if minimum != Self.defaultMinimum { settings.minimumVersion = minimum.rawValue }
@@ -91,7 +91,7 @@ struct TLSPlan: Sendable {
     /// Whom the session trusts at `origin`, which uses TLS, as a text that is the same for all sessions that trust the same authorities and keys;
     /// nil for the system's authorities.
     func trustMark(for origin: Origin, _ hosts: HostRules) -> String? {
-        let content = (hosts.first(\.tls, for: origin) ?? options).trustContent(environment: environment)
+        let content = options(for: origin, hosts).trustContent(environment: environment)
         let pins = hosts.first(\.publicKeyPins, for: origin) ?? []
         if content == nil, pins.isEmpty { return nil }
         let authorities = content.flatMap { marks[$0] } ?? ""
@@ -99,7 +99,11 @@ struct TLSPlan: Sendable {
     }
 
     func hasIdentity(_ origin: Origin, _ hosts: HostRules) -> Bool {
-        (hosts.first(\.tls, for: origin) ?? options).identity != nil
+        options(for: origin, hosts).identity != nil
+    }
+
+    private func options(for origin: Origin, _ hosts: HostRules) -> CurlOptions.TLSOptions {
+        hosts.first(\.tls, for: origin) ?? options
     }
 
     /// The current environment.

@@ -437,16 +437,13 @@ final class CacheStep: Step, @unchecked Sendable {
             cache.store(stored) { host.owner.submit { self.wrote(host) } }
         }
         guard waits ?? false else { return .pass }
-        let deadline = Deadline { [unowned self, weak host] in
-            write = .none
-            host?.proceed(self)
-        }
+        let deadline = Deadline { [unowned self, weak host] in if let host { wrote(host) } }
         write = .underWay(until: deadline)
         host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.storeTimeout)
         return .wait
     }
 
-    /// The response is written, which may no longer matter.
+    /// The response is written, which may no longer matter, or has taken too long.
     private func wrote(_ host: any StepHost) {
         guard case .underWay(let deadline) = write else { return }
         host.pool.loop.cancel(deadline)

@@ -193,6 +193,16 @@ extension BackgroundTests {
             try await rig.wait { rig.file("launched") == Data("a session".utf8) }
         }
 
+        /// A program makes the session, and goes without taking an end.
+        private func comeAndGo(_ configuration: URLSessionConfiguration, _ rig: BackgroundRig) async throws {
+            let hello = Hello(
+                identifier: rig.identifier,
+                settings: SessionDescription(configuration, delegate: nil)
+            )
+            let launcher = AgentLauncher(folder: StateFolder(rig.folder), options: configuration.curl.background)
+            _ = try await AgentInquiry.ask(.hello(hello), launcher)
+        }
+
         @Test("The command is run once, even if a program comes and goes without taking an end; then the agent ends")
         func launchedOnce() async throws {
             let gate = Gate()
@@ -210,12 +220,7 @@ extension BackgroundTests {
                 $0.curl.background.launchCommand = ["true"]
                 $0.curl.background.idleTime = .zero
             }
-            let hello = Hello(
-                identifier: rig.identifier,
-                settings: SessionDescription(configuration, delegate: nil)
-            )
-            let launcher = AgentLauncher(folder: StateFolder(rig.folder), options: configuration.curl.background)
-            _ = try await AgentInquiry.ask(.hello(hello), launcher)
+            try await comeAndGo(configuration, rig)
             rig.waitForAgentToEnd()
             #expect(rig.log.components(separatedBy: "attached by").count == 3)
             #expect(rig.log.components(separatedBy: "launch command:").count == 2)
@@ -235,12 +240,7 @@ extension BackgroundTests {
                 $0.curl.background.launchCommand = ["true"]
                 $0.sessionSendsLaunchEvents = false
             }
-            let hello = Hello(
-                identifier: rig.identifier,
-                settings: SessionDescription(configuration, delegate: nil)
-            )
-            let launcher = AgentLauncher(folder: StateFolder(rig.folder), options: configuration.curl.background)
-            _ = try await AgentInquiry.ask(.hello(hello), launcher)
+            try await comeAndGo(configuration, rig)
             gate.open()
             // One that has a command to run stays until it has run it.
             rig.waitForAgentToEnd()

@@ -90,6 +90,15 @@ extension BackgroundTests {
             }
         }
 
+        /// A thousand bytes of a download.
+        private func partialFile(in directory: URL) throws -> PartialFile {
+            let file = try DownloadFile(in: directory)
+            try Data(count: 1000).withUnsafeBytes { bytes in
+                try Result { () throws(URLError) in try file.write(bytes) }.get()
+            }
+            return try #require(file.keep())
+        }
+
         @Test(
             "One that is paused when its attempt has just failed keeps what that has loaded",
             arguments: [true, false]
@@ -98,11 +107,7 @@ extension BackgroundTests {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
             let request = URLRequest(url: server.url("/"))
-            let file = try DownloadFile(in: folder.files)
-            try Data(count: 1000).withUnsafeBytes { bytes in
-                try Result { () throws(URLError) in try file.write(bytes) }.get()
-            }
-            let partial = try #require(file.keep())
+            let partial = try partialFile(in: folder.files)
             let resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
             let submission = try TaskSubmission.download(request)
             var wish = submission.wish
@@ -179,11 +184,7 @@ extension BackgroundTests {
             defer { server.stop() }
             let program = try TemporaryDirectory()
             let request = URLRequest(url: server.url("/"))
-            let file = try DownloadFile(in: program.url)
-            try Data(count: 1000).withUnsafeBytes { bytes in
-                try Result { () throws(URLError) in try file.write(bytes) }.get()
-            }
-            let partial = try #require(file.keep())
+            let partial = try partialFile(in: program.url)
             let resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
             var record = TaskRecord(try .download(request, resumeData: resumeData))
             record.takeOver(from: program.url, to: folder.files)

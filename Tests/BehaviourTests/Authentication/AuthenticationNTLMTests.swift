@@ -7,39 +7,16 @@ import Testing
 
 @Suite("NTLM authentication", .enabled(if: CurlLibrary.hasNTLM), .timeLimit(.minutes(1)))
 struct AuthenticationNTLMTests {
-    /// The server's part of the conversation, a "type 2" message with a made-up challenge ([MS-NLMP] §2.2.1.2).
-    private static let question: String = {
-        var message = Data("NTLMSSP\0".utf8)
-        message += [2, 0, 0, 0]  // the type
-        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target name
-        message += [0x01, 0x82, 0x08, 0x00]  // Unicode, NTLM, always sign, extended session security
-        message += [1, 2, 3, 4, 5, 6, 7, 8]  // the challenge
-        message += Array(repeating: 0, count: 8)
-        message += [0, 0, 0, 0, 56, 0, 0, 0]  // no target information
-        message += Array(repeating: 0, count: 8)
-        return message.base64EncodedString()
-    }()
-
-    /// What kind of message a request shows: 1 to negotiate, 3 to authenticate.
-    private static func kind(_ request: LoopbackServer.Request) -> Int? {
-        message(request).map { Int($0[8]) }
-    }
-
-    private static func message(_ request: LoopbackServer.Request) -> Data? {
-        guard let shown = request.header("Authorization"), shown.hasPrefix("NTLM ") else { return nil }
-        return Data(base64Encoded: String(shown.dropFirst(5))).flatMap { $0.count > 12 ? $0 : nil }
-    }
-
     /// Knows whom it let in on which connection, and takes anybody's answer that names the user.
     private static func server(accepts: Bool = true) throws -> LoopbackServer {
         let open = Watched(Set<Int>())
         return try LoopbackServer { request in
             if open.value.contains(request.connection) { return .text("open \(request.method) \(request.text)") }
-            switch kind(request) {
-            case 1: return .text("step", status: 401).header("WWW-Authenticate", "NTLM \(question)")
+            switch NTLM.kind(request) {
+            case 1: return .text("step", status: 401).header("WWW-Authenticate", "NTLM \(NTLM.question)")
             case 3 where accepts:
                 let name = Data("user".utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] })
-                guard message(request)?.range(of: name) != nil else { return .status(400) }
+                guard NTLM.message(request)?.range(of: name) != nil else { return .status(400) }
                 open.update { _ = $0.insert(request.connection) }
                 return .text("open \(request.method) \(request.text)")
             default: return .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
@@ -60,7 +37,7 @@ struct AuthenticationNTLMTests {
         let asked = try await delegate.challenge(number: 1)
         #expect(asked.space.authenticationMethod == NSURLAuthenticationMethodNTLM)
         #expect(asked.space.realm == "127.0.0.1")
-        #expect(rig.server.requests.map(Self.kind) == [nil, 1, 3])
+        #expect(rig.server.requests.map(NTLM.kind) == [nil, 1, 3])
         #expect(rig.server.requests[1].connection == rig.server.requests[2].connection)
     }
 
@@ -108,7 +85,7 @@ struct AuthenticationNTLMTests {
             asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .right() : nil)
         })
         let rig = try Rig(delegate: delegate) { request in
-            let token = Self.kind(request) == nil ? "" : " \(Self.question)"
+            let token = NTLM.kind(request) == nil ? "" : " \(NTLM.question)"
             return .text("step", status: 401).header("WWW-Authenticate", "NTLM\(token)")
         }
         defer { rig.stop() }
@@ -134,7 +111,7 @@ struct AuthenticationNTLMTests {
                 .converse { event in
                     guard case .received = event else { return [] }
                     let count = heads.next()
-                    let token = count == 1 ? "" : " \(Self.question)"
+                    let token = count == 1 ? "" : " \(NTLM.question)"
                     let head = "HTTP/1.1 401 No\r\nWWW-Authenticate: NTLM\(token)\r\nContent-Length: 0\r\n"
                     return count == 1
                         ? [.bytes(head + "Connection: close\r\n\r\n"), .close]
@@ -161,7 +138,7 @@ struct AuthenticationNTLMTests {
             asked.answer(isFirst ? .useCredential : .performDefaultHandling, isFirst ? .right() : nil)
         })
         let rig = try Rig(delegate: delegate) { request in
-            let token = Self.kind(request) == nil ? "" : " bm90aGluZw=="
+            let token = NTLM.kind(request) == nil ? "" : " bm90aGluZw=="
             return .text(body, status: 401).header("WWW-Authenticate", "NTLM\(token)")
         }
         defer { rig.stop() }

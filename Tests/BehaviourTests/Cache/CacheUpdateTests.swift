@@ -18,7 +18,9 @@ struct CacheUpdateTests {
         }
     }
 
-    private static func head(_ lines: String...) -> LoopbackServer.Response {
+    private static func head(_ lines: String...) -> LoopbackServer.Response { head(lines) }
+
+    private static func head(_ lines: [String]) -> LoopbackServer.Response {
         .raw([.bytes("HTTP/1.1 304 Not Modified\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n")])
     }
 
@@ -47,10 +49,8 @@ struct CacheUpdateTests {
 
     @Test("What many of them have added is given up once no server could send so much in one head")
     func growth() async throws {
-        func names(_ prefix: String) -> [String] { (0..<2000).map { "\(prefix)\($0): 1" } }
         func update(_ prefix: String) -> LoopbackServer.Response {
-            let lines = ["ETag: \"a\""] + names(prefix)
-            return .raw([.bytes("HTTP/1.1 304 Not Modified\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n")])
+            Self.head(["ETag: \"a\""] + (0..<2000).map { "\(prefix)\($0): 1" })
         }
         let rig = try Rig(
             Self.server(

@@ -380,14 +380,15 @@ final class AgentTask: @unchecked Sendable {
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
         dropUpload(urlError.uploadTaskResumeData)
+        let isAnswered = isAnswered
+        let upload = isAnswered ? nil : record.upload
         switch attempt.stop {
         case .cancelled(let reason):
             let keepsFile = wish.cancellation == .keepingPartialFile
             if !keepsFile { dropDownload(data) }
-            let upload = keepsFile && !isAnswered ? record.upload : nil
-            end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: upload)
+            end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
-            end(timedOut, resumeData: data ?? record.resumeData, upload: isAnswered ? nil : record.upload)
+            end(timedOut, resumeData: data ?? record.resumeData, upload: upload)
         case nil where urlError.isTransient && !isAnswered:
             retry(after: urlError, resumeData: data)
         case nil:

@@ -61,7 +61,7 @@ struct CacheDirectives: Equatable, Sendable {
         return isQuoted || elements.count > maximumElements ? nil : elements.map { Substring($0) }
     }
 
-    /// Only a hostile server sends more, and a stored response's lists are read at each look-up.
+    /// Of any list. Only a hostile server sends more, and lists are read on the event loop, a stored response's at each look-up.
     static let maximumElements = 100
 
     /// The names in a comma-separated list, in lower case; none for nil. nil where there are no `elements`.

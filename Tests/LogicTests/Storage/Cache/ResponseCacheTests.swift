@@ -229,16 +229,26 @@ struct ResponseCacheTests {
         #expect(cache.diskUsage == 0)
     }
 
+    /// More than may wait to be written.
+    private static func large(_ name: String) throws -> StoredResponse {
+        try Sample.stored(String(repeating: "x", count: 9 << 20), at: url + "?\(name)")
+    }
+
+    /// Once a large response is written, the write queue waits for the gate.
+    private static func holdWrites(_ cache: ResponseCache) throws -> Gate {
+        let gate = Gate()
+        let isCrowded = cache.store(try large("large")) { gate.waitBlocking() }
+        #expect(isCrowded)
+        return gate
+    }
+
     @Test("What is removed while newer responses are being removed doesn't come back", .timeLimit(.minutes(1)))
     func removedMeanwhile() async throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, disk: 1 << 30)
         try Self.store("old", cache)
-        let (date, gate) = (Date(), Gate())
-        // More than may wait to be written, so that the write queue waits for the gate once it is written.
-        let large = try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?large")
-        let isCrowded = cache.store(large) { gate.waitBlocking() }
-        #expect(isCrowded)
+        let date = Date()
+        let gate = try Self.holdWrites(cache)
         let pending = cache.pendingResponses.begin(Self.url + "?pending")
         let hasRemoved = Gate()
         Thread {
@@ -381,13 +391,8 @@ struct ResponseCacheTests {
         let cache = Self.cache(directory, memory: 0, disk: 1 << 30)
         try Self.store("old", cache)
         cache.waitForWrites()
-        let gate = Gate()
-        // More than may wait to be written, so that the write queue waits for the gate once it is written.
-        let large = try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?large")
-        #expect(cache.store(large) { gate.waitBlocking() })
-        try (0..<5).forEach { number in
-            cache.store(try Sample.stored(String(repeating: "x", count: 9 << 20), at: Self.url + "?\(number)"))
-        }
+        let gate = try Self.holdWrites(cache)
+        for number in 0..<5 { cache.store(try Self.large("\(number)")) }
         let last = try Sample.stored("new", at: Self.url)
         if mayWait { #expect(!cache.store(last) { Issue.record("nothing to wait for") }) } else { cache.store(last) }
         gate.open()
