@@ -9,8 +9,15 @@
 #include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+
+// The C library declares these for programs with _GNU_SOURCE only (preadv2(2), glibc 2.26).
+ssize_t preadv2(int descriptor, const struct iovec *parts, int count, off_t offset, int flags);
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008
+#endif
 
 #endif

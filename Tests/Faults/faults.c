@@ -239,6 +239,8 @@ READS(read, (int descriptor, void *buffer, size_t size),
     (descriptor, buffer, size), size, (descriptor, buffer, SOME(size)))
 READS(pread, (int descriptor, void *buffer, size_t size, off_t offset),
     (descriptor, buffer, size, offset), size, (descriptor, buffer, 1, offset))
+READS(preadv2, (int descriptor, const struct iovec *parts, int count, off_t offset, int flags),
+    (descriptor, parts, count, offset, flags), 0, (descriptor, parts, count, offset, flags))
 READS(recv, (int descriptor, void *buffer, size_t size, int flags),
     (descriptor, buffer, size, flags), size, (descriptor, buffer, 1, flags))
 READS(recvmsg, (int descriptor, struct msghdr *message, int flags),

@@ -5,8 +5,8 @@ import CurlNetworkingLoopbackServer
 package final class TemporaryDirectory: Sendable {
     package let url: URL
 
-    package init() throws {
-        url = FileManager.default.temporaryDirectory.appendingPathComponent(
+    package init(in parent: URL = FileManager.default.temporaryDirectory) throws {
+        url = parent.appendingPathComponent(
             "CurlNetworkingTests-\(UUID().uuidString)",
             isDirectory: true
         )

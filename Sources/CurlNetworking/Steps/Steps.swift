@@ -10,6 +10,7 @@ struct Steps {
     let authentication: AuthenticationStep
     let cookies: CookieStep?
     let beginDate: BeginDateStep?
+    let file: FileStep?
     let stream: StreamStep?
     let upload: UploadStep?
 
@@ -26,6 +27,7 @@ struct Steps {
     ) {
         let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
+        let file = task.file.map { FileStep($0, expecting: ownFile) }
         let stream = task.sendsStream ? StreamStep() : nil
         let upload = task.upload.flatMap { try? $0.get() }
         let resumed = task.isResumedUpload ? upload : nil
@@ -42,19 +44,19 @@ struct Steps {
         if let resumed { all.append(ResumedUploadStep(resumed)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
+        if let file { all.append(file) }
         if let cookies { all.append(cookies) }
         all.append(authentication)
         if task.webSocket == nil, settings.cache != nil || task.needsCacheStep { all.append(CacheStep()) }
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let upload { all.append(upload) }
-        if let ownFile { all.append(UploadedFileStep(ownFile)) }
         if let stream { all.append(stream) }
         all.append(ReplayStep())
         all.append(connectivity)
         self.all = all
         (self.redirect, self.connectivity, self.authentication) = (redirect, connectivity, authentication)
-        (self.cookies, self.beginDate, self.stream, self.upload) = (cookies, beginDate, stream, upload)
+        (self.cookies, self.beginDate, self.file, self.stream, self.upload) = (cookies, beginDate, file, stream, upload)
     }
 
     /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
@@ -63,7 +65,7 @@ struct Steps {
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
-        (cookies, stream, upload) = (nil, nil, nil)
+        (cookies, file, stream, upload) = (nil, nil, nil, nil)
         let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
         all = if let beginDate { [beginDate] + others } else { others }
     }
@@ -74,7 +76,7 @@ struct Steps {
         redirect = RedirectStep()
         connectivity = ConnectivityStep(waits: false)
         authentication = AuthenticationStep()
-        (cookies, beginDate, stream, upload) = (nil, nil, nil, nil)
+        (cookies, beginDate, file, stream, upload) = (nil, nil, nil, nil, nil)
     }
 
     // MARK: - Calling them
@@ -164,6 +166,8 @@ extension Steps {
         var needsCacheStep = false
         /// What it resumes from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
+        /// The file that it uploads.
+        var file: URL?
         var sendsStream = false
         /// For an upload; a failure if the program's resume data can't be used.
         var upload: Result<UploadStep, URLError>?

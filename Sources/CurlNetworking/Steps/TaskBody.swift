@@ -37,6 +37,11 @@ struct TaskBody: Sendable {
     /// Whether it is the stream of the task's original request.
     func hasBegunWith(_ stream: InputStream) -> Bool { originalRequest?.httpBodyStream === stream }
 
+    /// An upload task's file.
+    var file: URL? {
+        if case .file(let url) = source { url } else { nil }
+    }
+
     var isInRequest: Bool {
         if case .request = source { true } else { false }
     }
@@ -47,7 +52,7 @@ struct TaskBody: Sendable {
         case .data(let data):
             return Int64(data.count)
         case .file(let url):
-            return FileBody.length(of: url) ?? NSURLSessionTransferSizeUnknown
+            return UploadedFile(url)?.length ?? NSURLSessionTransferSizeUnknown
         case .stream:
             return originalRequest.flatMap(Self.announcedLength) ?? NSURLSessionTransferSizeUnknown
         case .request:
@@ -82,24 +87,34 @@ struct TaskBody: Sendable {
         return !redirects.hasLeftBody && (method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method))
     }
 
-    /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `StreamStep` has found; `wake` makes its
-    /// transfer continue when it has bytes again, and may be called on any thread.
+    /// Whether `request`, which is to send this `part`, sends something of an upload's own body.
+    func isSent(_ part: BodyPart, with request: URLRequest, after redirects: RedirectStep) -> Bool {
+        switch part {
+        case .whole: isKept(by: request, after: redirects)
+        case .none: false
+        case .rest(let rest): rest.length != 0
+        }
+    }
+
+    /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `StreamStep` has found, `file` the one that
+    /// `FileStep` has opened; `wake` makes the body's transfer continue when there are bytes again, and may be called on any thread.
     func make(
         _ part: BodyPart,
         for request: URLRequest,
         _ stream: InputStream?,
+        _ file: ReadableFile?,
         after redirects: RedirectStep,
         wake: @autoclosure () -> @Sendable () -> Void
     ) throws(URLError) -> (any RequestBody)? {
-        if let rest = part.rest { return try makeRest(rest, for: request, stream, wake: wake) }
+        if let rest = part.rest { return try makeRest(rest, for: request, stream, file, wake: wake) }
         if case .none = part { return nil }
         if let stream {
             let length = Self.announcedLength(of: request)
             return StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
         }
+        if let file { return FileBody(file, for: request.url, becameReadable: wake()) }
         switch source {
         case .data(let data) where isKept(by: request, after: redirects): return DataBody(data)
-        case .file(let url) where isKept(by: request, after: redirects): return try FileBody(url, for: request.url)
         case .request, .data, .file, .stream: break
         }
         if let data = request.httpBody { return DataBody(data) }
@@ -116,6 +131,7 @@ struct TaskBody: Sendable {
         _ rest: UploadRest,
         for request: URLRequest,
         _ stream: InputStream?,
+        _ file: ReadableFile?,
         wake: () -> @Sendable () -> Void
     ) throws(URLError) -> (any RequestBody)? {
         if rest.length == 0 { return DataBody(Data()) }
@@ -125,10 +141,10 @@ struct TaskBody: Sendable {
             return rest.isLast ? body : RemainingBody(body, from: 0, length: rest.length)
         }
         let whole: any RequestBody
-        switch source {
-        case .data(let data): whole = DataBody(data)
-        case .file(let url): whole = try FileBody(url, for: request.url)
-        case .request, .stream: return nil
+        switch (source, file) {
+        case (.data(let data), _): whole = DataBody(data)
+        case (.file, let file?): whole = FileBody(file, for: request.url, becameReadable: wake())
+        case (.request, _), (.stream, _), (.file, nil): return nil
         }
         guard let remainder = RemainingBody(whole, from: rest.offset, length: rest.length) else {
             whole.close()

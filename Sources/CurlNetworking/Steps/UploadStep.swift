@@ -95,16 +95,16 @@ final class UploadStep: Step, @unchecked Sendable {
         case .none:
             plan.options?.removeBodyFields(notOf: plan.request)
         case .rest:
-            try checkFile(for: plan.request)
+            try check(host.steps.file?.description, for: plan.request)
             plan.options?.removeBodyFields(notOf: plan.request)
         }
     }
 
-    /// The request with a rest of the body is about to be sent, and the file is open.
-    private func checkFile(for request: URLRequest) throws(URLError) {
+    /// A request with a rest of the body is about to be sent, of the file `now`.
+    private func check(_ now: UploadedFile?, for request: URLRequest) throws(URLError) {
         do throws(URLError) {
             let description = "The upload's file has changed since its beginning was sent."
-            try file?.check(for: request.url, otherwise: description)
+            try file?.check(now, for: request.url, otherwise: description)
         } catch {
             course.beginPlain()
             throw error
@@ -120,7 +120,7 @@ final class UploadStep: Step, @unchecked Sendable {
         else {
             return course.beginPlain()
         }
-        if case .file(let url) = host.owner.body.source { file = UploadedFile(url) }
+        if let sent = host.steps.file?.description { file = sent }
         course.beginCreating(length: body.length, mayRepeat: plan.request.httpMethod == "PUT" || resumption != nil)
         plan.options?.replaceHeaders(offered.creationFields(length: body.length))
     }

@@ -10,6 +10,7 @@ extension Steps.Facts {
         hasDelegate = hasOwnDelegate || handle.session.hasDelegate
         needsCacheStep = handle.originalRequest.map { settings.cachePolicy(for: $0).countsWithoutCache } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
+        file = handle.body.file
         sendsStream = handle.body.isStream
         if let resumption = handle.upload {
             upload = resumption.map { UploadStep(offering: settings.uploadVersion, resuming: $0) }

@@ -22,6 +22,7 @@ struct TransferMaker {
             part,
             for: request,
             steps.stream?.take(),
+            steps.file?.take(),
             after: steps.redirect,
             wake: BodyWake.action(for: loader)
         )

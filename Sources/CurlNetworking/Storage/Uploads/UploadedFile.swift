@@ -13,10 +13,15 @@ struct UploadedFile: Codable, Equatable, Sendable {
 }
 
 extension UploadedFile {
-    /// The file as it is now; nil if it can't be uploaded.
+    /// The file as it is now; nil if it can't be uploaded. Blocks for as long as the file system takes.
     init?(_ url: URL) {
         var status = stat()
         guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        self.init(url, status)
+    }
+
+    /// The file at `url`, which the system describes like this.
+    init(_ url: URL, _ status: stat) {
         self.init(
             path: url.path,
             length: Int64(status.st_size),
@@ -25,9 +30,9 @@ extension UploadedFile {
         )
     }
 
-    /// Throws an error with this description if the file isn't as it was.
-    func check(for url: URL?, otherwise description: String) throws(URLError) {
-        guard UploadedFile(self.url) != self else { return }
+    /// Throws an error with this description unless the file `now` is what it was.
+    func check(_ now: UploadedFile?, for url: URL?, otherwise description: String) throws(URLError) {
+        guard now != self else { return }
         throw URLError(.cannotOpenFile, url, description, nil, [NSFilePathErrorKey: path])
     }
 }

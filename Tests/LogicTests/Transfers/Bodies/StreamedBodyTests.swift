@@ -66,28 +66,6 @@ private final class ScriptedStream: InputStream {
 
 @Suite("Bodies from streams", .timeLimit(.minutes(1)))
 struct StreamedBodyTests {
-    /// Reads as the loop does: when there is nothing, it waits to be told.
-    private final class Reader: Sendable {
-        let readable = Watched(0)
-
-        func body(_ stream: InputStream, length: Int64? = nil) -> StreamedBody {
-            StreamedBody(stream, length: length, url: nil) { [readable] in readable.update { $0 += 1 } }
-        }
-
-        func readAll(_ body: StreamedBody, by size: Int = 10_000) async throws -> Data {
-            var all = Data()
-            while true {
-                let told = readable.value
-                guard let piece = try RequestBodyTests.read(body, size) else {
-                    try await readable.wait { $0 > told }
-                    continue
-                }
-                if piece.isEmpty { return all }
-                all += piece
-            }
-        }
-    }
-
     private static func failure(_ body: () async throws -> Data) async -> URLError.Code? {
         do {
             _ = try await body()
@@ -100,7 +78,7 @@ struct StreamedBodyTests {
     @Test("A stream is read to its end", arguments: [0, 1, 1000, 3_000_000], [1024, 100_000])
     func whole(count: Int, size: Int) async throws {
         let data = GeneratedBody.bytes(seed: 1, length: count)
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(InputStream(data: data))
         defer { body.close() }
         #expect(body.length == nil)
@@ -114,7 +92,7 @@ struct StreamedBodyTests {
         let stream = ScriptedStream(gate: { [0: first, 1: second][$0] }) { number in
             number < 2 ? .bytes(Data("\(number)".utf8)) : .end
         }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream)
         defer { body.close() }
         #expect(try RequestBodyTests.read(body, 10) == nil)
@@ -151,7 +129,7 @@ struct StreamedBodyTests {
     @Test("A stream whose status is never another is opened once, however long it is")
     func openedOnce() async throws {
         let data = GeneratedBody.bytes(seed: 1, length: 3_000_000)
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(ForgetfulStream(data))
         defer { body.close() }
         #expect(try await reader.readAll(body) == data)
@@ -170,7 +148,7 @@ struct StreamedBodyTests {
     @Test("No more than the mark and one read wait for a slow peer")
     func bound() async throws {
         let stream = ScriptedStream { _ in .bytes(Data(count: 64 * 1024)) }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream)
         defer { body.close() }
         #expect(try RequestBodyTests.read(body, 1) == nil)
@@ -190,7 +168,7 @@ struct StreamedBodyTests {
         arguments: [1, 4, 64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 100_000, 600_000]
     )
     func tooLong(length: Int) async throws {
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(InputStream(data: Data(count: length + 1)), length: Int64(length))
         defer { body.close() }
         #expect(body.length == Int64(length))
@@ -213,7 +191,7 @@ struct StreamedBodyTests {
     func openEnd() async throws {
         let never = Gate()
         let stream = ScriptedStream(gate: { $0 == 1 ? never : nil }) { _ in .bytes(Data("abcd".utf8)) }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream, length: 4)
         defer {
             body.close()
@@ -235,7 +213,7 @@ struct StreamedBodyTests {
 
     @Test("A stream that ends before its announced length fails the task")
     func tooShort() async throws {
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(InputStream(data: Data("abc".utf8)), length: 4)
         defer { body.close() }
         #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
@@ -244,7 +222,7 @@ struct StreamedBodyTests {
     @Test("A stream that fails fails the task, after what it gave before")
     func failing() async throws {
         let stream = ScriptedStream { $0 == 0 ? .bytes(Data("abc".utf8)) : .failure(CocoaError(.fileReadCorruptFile)) }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream)
         defer { body.close() }
         #expect(try RequestBodyTests.read(body, 1) == nil)
@@ -255,7 +233,7 @@ struct StreamedBodyTests {
 
     @Test("A stream can't be started again once it was read from")
     func seeking() async throws {
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(InputStream(data: Data("abc".utf8)))
         defer { body.close() }
         #expect(body.seek(to: 0))
@@ -267,7 +245,7 @@ struct StreamedBodyTests {
     @Test("Nobody touches the stream of a body that isn't asked for bytes")
     func untouched() async throws {
         let stream = ScriptedStream { $0 == 0 ? .bytes(Data("abc".utf8)) : .end }
-        let reader = Reader()
+        let reader = BodyReader()
         let unused = reader.body(stream)
         #expect(!unused.hasBegun)
         unused.close()
@@ -282,7 +260,7 @@ struct StreamedBodyTests {
     func singly() async throws {
         let data = GeneratedBody.bytes(seed: 2, length: 100_000)
         let stream = ScriptedStream { $0 < data.count ? .bytes(data[$0..<$0 + 1]) : .end }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream)
         defer { body.close() }
         #expect(try await reader.readAll(body, by: 777) == data)
@@ -292,7 +270,7 @@ struct StreamedBodyTests {
     func closing() async throws {
         let gate = Gate()
         let stream = ScriptedStream(gate: { $0 == 1 ? gate : nil }) { _ in .bytes(Data("abc".utf8)) }
-        let reader = Reader()
+        let reader = BodyReader()
         let body = reader.body(stream)
         #expect(try RequestBodyTests.read(body, 1) == nil)
         try await stream.reads.wait { $0 == 1 }

@@ -1,0 +1,66 @@
+import Foundation
+
+/// Opens an upload's file for each request that sends it: on another thread, as file systems may take any time, and once the request has its
+/// place, as a program may have more uploads waiting than it can have open files.
+final class FileStep: Step, @unchecked Sendable {
+    private enum State {
+        /// The next request needs it.
+        case closed
+        case opening
+        case opened(Result<ReadableFile, URLError>)
+    }
+
+    private let url: URL
+    /// What it was when the task was made, however long ago that is; nil if it may be anything. Only tasks of an agent have it.
+    private let expected: UploadedFile?
+    private var state = State.closed
+    /// The file as the latest request sends it.
+    private(set) var description: UploadedFile?
+
+    init(_ url: URL, expecting expected: UploadedFile? = nil) {
+        self.url = url
+        self.expected = expected
+    }
+
+    func complete(_ host: any StepHost) -> CompletionVerdict {
+        switch state {
+        case .opened: return .pass
+        case .opening: return .wait
+        case .closed: break
+        }
+        guard let request = host.request else { return .pass }
+        let part = host.steps.upload?.part(of: request) ?? .whole
+        guard host.owner.body.isSent(part, with: request, after: host.steps.redirect) else { return .pass }
+        state = .opening
+        WorkThreads.files.run { [self, url] in
+            let file = Result { () throws(URLError) in try ReadableFile(url, for: request.url) }
+            host.owner.submit { self.opened(file, host) }
+        }
+        return .wait
+    }
+
+    private func opened(_ file: Result<ReadableFile, URLError>, _ host: any StepHost) {
+        guard case .opening = state else { return }
+        state = .opened(file)
+        host.proceed(self)
+    }
+
+    /// The file for the transfer that is about to be made; nil if it sends none of it. Throws if it can't be sent.
+    func take() throws(URLError) -> ReadableFile? {
+        guard case .opened(let result) = state else { return nil }
+        state = .closed
+        let file = try result.get()
+        description = file.description
+        return file
+    }
+
+    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
+        guard plan.body != nil, let expected else { return }
+        let problem = "The file to upload has been changed since the task was made."
+        try expected.check(description, for: plan.request.url, otherwise: problem)
+    }
+
+    func stop(_ host: any StepHost) {
+        state = .closed
+    }
+}

@@ -1,0 +1,74 @@
+import CCurlNetworkingLinux
+import CurlTransport
+import Foundation
+import Glibc
+
+/// A regular file that is open for reading as long as this is there. Any thread.
+final class ReadableFile: Sendable {
+    /// As it was when it was opened.
+    let description: UploadedFile
+    private let descriptor: Int32
+
+    /// In bytes.
+    var length: Int64 { description.length }
+
+    /// Opens the file at `url`. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
+    init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
+        guard url.isFileURL else {
+            throw URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
+        }
+        // Without O_NONBLOCK, opening a pipe would wait for its other end.
+        let descriptor = uninterrupted { open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+        guard descriptor >= 0 else {
+            let error = SystemError.current
+            let code: URLError.Code = error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist
+            throw Self.error(code, url.path, "can't be read: \(error)", error, for: requestURL)
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+            throw isDirectory
+                ? Self.error(.fileIsDirectory, url.path, "is a directory", for: requestURL)
+                : Self.error(.fileDoesNotExist, url.path, "is not a regular file", for: requestURL)
+        }
+        self.descriptor = descriptor
+        description = UploadedFile(url, status)
+    }
+
+    /// Some file systems take their time to close a file.
+    deinit {
+        let descriptor = descriptor
+        WorkThreads.files.run { close(descriptor) }
+    }
+
+    /// Puts what the system has in memory from `offset` on into `buffer`. Returns how many bytes; nil if it has none, can't tell, or fails. Never
+    /// blocks.
+    func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
+        var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
+        let count = uninterrupted { preadv2(descriptor, &part, 1, off_t(offset), RWF_NOWAIT) }
+        return count > 0 ? count : nil
+    }
+
+    /// The same, from wherever it is; 0 at the file's end. Blocks.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Result<Int, SystemError> {
+        let count = uninterrupted { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        return count < 0 ? .failure(.current) : .success(count)
+    }
+
+    /// - Parameter problem: What the file does, or is.
+    func error(_ code: URLError.Code, _ problem: String, _ cause: SystemError?, for requestURL: URL?) -> URLError {
+        Self.error(code, description.path, problem, cause, for: requestURL)
+    }
+
+    private static func error(
+        _ code: URLError.Code,
+        _ path: String,
+        _ problem: String,
+        _ cause: SystemError? = nil,
+        for requestURL: URL?
+    ) -> URLError {
+        let description = "The upload's file \(path) \(problem)."
+        return URLError(code, requestURL, description, cause, [NSFilePathErrorKey: path])
+    }
+}

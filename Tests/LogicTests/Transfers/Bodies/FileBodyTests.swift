@@ -1,0 +1,151 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Bodies from files", .timeLimit(.minutes(1)))
+struct FileBodyTests {
+    private static func code(_ body: () throws -> Void) -> URLError.Code? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? URLError)?.code
+        }
+    }
+
+    /// Linux doesn't say what it has in memory of a file in `/dev/shm`, so another thread reads it.
+    @Test("A file is read in pieces, and from the start again", arguments: ["/tmp", "/dev/shm"])
+    func file(parent: String) async throws {
+        let directory = try TemporaryDirectory(in: URL(fileURLWithPath: parent, isDirectory: true))
+        let content = GeneratedBody.bytes(seed: 3, length: 3_000_000)
+        let reader = BodyReader()
+        let body = try reader.body(directory.file(content))
+        defer { body.close() }
+        #expect(body.length == 3_000_000)
+        #expect(try await reader.readAll(body, by: 16_384) == content)
+        #expect(body.seek(to: 2_999_990))
+        #expect(try await reader.readAll(body, by: 16_384) == content.suffix(10))
+        #expect(body.seek(to: 0))
+        #expect(try await reader.read(body, 5) == content.prefix(5))
+        for offset in [-1, 3_000_001, .max] as [Int64] { #expect(!body.seek(to: offset)) }
+    }
+
+    @Test("A file that becomes shorter while it is sent fails the upload")
+    func shrinking() async throws {
+        let directory = try TemporaryDirectory()
+        let url = try directory.file(Data(count: 1000))
+        let reader = BodyReader()
+        let body = try reader.body(url)
+        defer { body.close() }
+        _ = try await reader.read(body, 400)
+        #expect(truncate(url.path, 500) == 0)
+        #expect(try await reader.read(body, 400).count == 100)
+        let error = await #expect(throws: URLError.self) { try await reader.read(body, 400) }
+        #expect(error?.code == .cannotOpenFile)
+    }
+
+    @Test("A file that is read elsewhere starts again anywhere, too, and what was read ahead of that is forgotten")
+    func seekingElsewhere() async throws {
+        let directory = try TemporaryDirectory(in: URL(fileURLWithPath: "/dev/shm", isDirectory: true))
+        let content = GeneratedBody.bytes(seed: 4, length: 1_000_000)
+        let reader = BodyReader()
+        let body = try reader.body(directory.file(content))
+        defer { body.close() }
+        for offset in [0, 999_000, 70_000, 70_000, 1_000_000, 1] {
+            #expect(body.seek(to: Int64(offset)))
+            #expect(try await reader.read(body, 5) == content.dropFirst(offset).prefix(5))
+        }
+        #expect(try await reader.readAll(body) == content.dropFirst(6))
+    }
+
+    @Test("What a file grows by is not sent")
+    func growing() async throws {
+        let directory = try TemporaryDirectory()
+        let url = try directory.file(Data("abc".utf8))
+        let reader = BodyReader()
+        let body = try reader.body(url)
+        defer { body.close() }
+        try Data("abcdef".utf8).write(to: url)
+        let handle = try FileHandle(forUpdating: url)
+        try handle.close()
+        #expect(try await reader.readAll(body, by: 2).count == 3)
+    }
+
+    @Test("A file that is moved away while it is sent is still sent")
+    func moved() async throws {
+        let directory = try TemporaryDirectory()
+        let url = try directory.file(Data("abc".utf8))
+        let reader = BodyReader()
+        let body = try reader.body(url)
+        defer { body.close() }
+        try FileManager.default.removeItem(at: url)
+        #expect(try await reader.readAll(body, by: 10) == Data("abc".utf8))
+    }
+
+    @Test("What isn't there, is a directory, or is no file is refused")
+    func refusals() throws {
+        let directory = try TemporaryDirectory()
+        #expect(Self.code { _ = try ReadableFile(directory.url.appendingPathComponent("x")) } == .fileDoesNotExist)
+        #expect(Self.code { _ = try ReadableFile(directory.url) } == .fileIsDirectory)
+        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/dev/null")) } == .fileDoesNotExist)
+        let remote = try Sample.url("http://example.com/")
+        #expect(Self.code { _ = try ReadableFile(remote) } == .fileDoesNotExist)
+    }
+
+    @Test("A refusal is about the request, and names the file")
+    func failingURL() throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appendingPathComponent("x")
+        let url = try Sample.url("http://example.com/")
+        do {
+            _ = try ReadableFile(file, for: url)
+            Issue.record("it was opened")
+        } catch {
+            #expect(error.failingURL == url)
+            #expect(error.userInfo[NSFilePathErrorKey] as? String == file.path)
+        }
+    }
+
+    @Test("A named pipe is refused without waiting for its writer")
+    func pipe() throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.url.appendingPathComponent("pipe")
+        #expect(mkfifo(path.path, 0o600) == 0)
+        #expect(Self.code { _ = try ReadableFile(path) } == .fileDoesNotExist)
+    }
+
+    @Test("A file that may not be read says so")
+    func forbidden() throws {
+        let directory = try TemporaryDirectory()
+        let url = try directory.file(Data("abc".utf8))
+        #expect(chmod(url.path, 0) == 0)
+        try asOrdinaryUser {
+            #expect(Self.code { _ = try ReadableFile(url) } == .noPermissionsToReadFile)
+        }
+    }
+
+    @Test("A refused or closed file leaves no descriptor behind")
+    func descriptors() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.file(Data("abc".utf8))
+        // Nobody else opens what this test alone knows of.
+        func openHere() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
+                let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+                return target?.contains(directory.url.lastPathComponent) ?? false
+            }
+        }
+        let reader = BodyReader()
+        let body = try reader.body(file)
+        #expect(try openHere() == 1)
+        body.close()
+        #expect(try await reader.readAll(body).isEmpty)
+        #expect(Self.code { _ = try ReadableFile(directory.url) } == .fileIsDirectory)
+        // Another thread closes it.
+        try await eventually { try openHere() == 0 }
+    }
+}
