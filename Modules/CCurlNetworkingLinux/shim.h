@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

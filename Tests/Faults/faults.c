@@ -7,6 +7,8 @@
 //     FAULT_COUNTER  a file of at least 8 bytes, where the calls are counted; whoever writes another number there begins the fault, or ends it
 //     FAULT_REPORT   a file to which is added which call failed, with its callers, and which signal ended a process
 //
+// With "held-disk", no call fails: those on files in FAULT_HELD wait as long as there is a file FAULT_GATE, as on a network drive that is gone.
+//
 // Names that end with .faults.test mean this machine. Calls by libdispatch never fail: it ends the process by intention. Nor do those on the
 // standard descriptors, with which the program talks to the test.
 #define _GNU_SOURCE
@@ -33,10 +35,11 @@
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum kind {
-    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, WATCHES, CURL_MEMORY, CURL_WORK, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES,
+    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, WATCHES, CURL_MEMORY, CURL_WORK, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES, HELD_DISK,
 };
 
 static const char *const kinds[] = {
@@ -53,6 +56,7 @@ static const char *const kinds[] = {
     [RESETS] = "resets",
     [NAMES] = "names",
     [SLOW_NAMES] = "slow-names",
+    [HELD_DISK] = "held-disk",
 };
 
 // Longer than the time-outs of the program under test.
@@ -63,6 +67,7 @@ static enum kind armed;
 static unsigned long first;
 static int for_good;
 static const char *report_path;
+static const char *held_folder, *gate;
 static atomic_ulong *counter;
 static struct { char *start, *end; } curl, dispatch;
 
@@ -121,6 +126,34 @@ static int is_kind_of_file(int descriptor, mode_t type) {
     return is_it;
 }
 
+static int is_held(const char *path) {
+    return armed == HELD_DISK && strncmp(path, held_folder, strlen(held_folder)) == 0;
+}
+
+static int is_held_file(int descriptor) {
+    if (armed != HELD_DISK) return 0;
+    char link[40], path[PATH_MAX];
+    int saved = errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    errno = saved;
+    if (length < 0) return 0;
+    path[length] = 0;
+    return is_held(path);
+}
+
+static void wait_at_gate(void) {
+    int saved = errno;
+    atomic_fetch_add(counter, 1);
+    while (syscall(SYS_access, gate, F_OK) == 0) usleep(1000);
+    errno = saved;
+}
+
+#define HOLD(path) \
+    if (is_held(path)) wait_at_gate()
+#define HOLD_FILE(descriptor) \
+    if (is_held_file(descriptor)) wait_at_gate()
+
 #define IS_FILE(descriptor) is_kind_of_file(descriptor, S_IFREG)
 #define IS_SOCKET(descriptor) is_kind_of_file(descriptor, S_IFSOCK)
 
@@ -167,6 +200,7 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
 int open(const char *path, int flags, ...) {
     REAL(open);
     MODE(flags);
+    HOLD(path);
     FAIL_OPENING(flags);
     return real(path, flags, mode);
 }
@@ -209,11 +243,18 @@ int fcntl(int descriptor, int command, ...) {
 
 int fcntl64(int descriptor, int command, ...) __attribute__((alias("fcntl")));
 
+int close(int descriptor) {
+    REAL(close);
+    HOLD_FILE(descriptor);
+    return real(descriptor);
+}
+
 // MARK: - Reading and writing
 
 #define READS(name, parameters, arguments, size, one)           \
     ssize_t name parameters {                                   \
         REAL(name);                                             \
+        HOLD_FILE(descriptor);                                  \
         FAIL_IF(descriptor > 2, INTERRUPTIONS, EINTR);          \
         FAIL_IF(IS_FILE(descriptor), BROKEN_DISK, EIO);         \
         FAIL_IF(IS_SOCKET(descriptor), RESETS, ECONNRESET);     \
@@ -224,6 +265,7 @@ int fcntl64(int descriptor, int command, ...) __attribute__((alias("fcntl")));
 #define WRITES(name, parameters, arguments, size, one)          \
     ssize_t name parameters {                                   \
         REAL(name);                                             \
+        HOLD_FILE(descriptor);                                  \
         FAIL_IF(descriptor > 2, INTERRUPTIONS, EINTR);          \
         FAIL_IF(IS_FILE(descriptor), FULL_DISK, ENOSPC);        \
         FAIL_IF(IS_FILE(descriptor), BROKEN_DISK, EIO);         \
@@ -239,8 +281,6 @@ READS(read, (int descriptor, void *buffer, size_t size),
     (descriptor, buffer, size), size, (descriptor, buffer, SOME(size)))
 READS(pread, (int descriptor, void *buffer, size_t size, off_t offset),
     (descriptor, buffer, size, offset), size, (descriptor, buffer, 1, offset))
-READS(preadv2, (int descriptor, const struct iovec *parts, int count, off_t offset, int flags),
-    (descriptor, parts, count, offset, flags), 0, (descriptor, parts, count, offset, flags))
 READS(recv, (int descriptor, void *buffer, size_t size, int flags),
     (descriptor, buffer, size, flags), size, (descriptor, buffer, 1, flags))
 READS(recvmsg, (int descriptor, struct msghdr *message, int flags),
@@ -257,6 +297,22 @@ WRITES(writev, (int descriptor, const struct iovec *parts, int count),
     (descriptor, parts, count), count, (descriptor, parts, 1))
 ssize_t pread64(int descriptor, void *buffer, size_t size, off_t offset) __attribute__((alias("pread")));
 ssize_t pwrite64(int descriptor, const void *bytes, size_t size, off_t offset) __attribute__((alias("pwrite")));
+
+ssize_t preadv2(int descriptor, const struct iovec *parts, int count, off_t offset, int flags) {
+    REAL(preadv2);
+    if ((flags & RWF_NOWAIT) && is_held_file(descriptor)) return errno = EAGAIN, -1;
+    FAIL_IF(1, INTERRUPTIONS, EINTR);
+    FAIL_IF(1, BROKEN_DISK, EIO);
+    return real(descriptor, parts, count, offset, flags);
+}
+
+// Files that may be held are on no disk of this machine.
+int fstatfs(int descriptor, struct statfs *status) {
+    REAL(fstatfs);
+    int result = real(descriptor, status);
+    if (result == 0 && is_held_file(descriptor)) status->f_type = 0x6969;
+    return result;
+}
 
 ssize_t recvfrom(int descriptor, void *buffer, size_t size, int flags, struct sockaddr *address, socklen_t *length) {
     REAL(recvfrom);
@@ -312,10 +368,23 @@ CHANGES_DISK(ftruncate, (int descriptor, off_t length), (descriptor, length))
 CHANGES_DISK(fsync, (int descriptor), (descriptor))
 CHANGES_DISK(fdatasync, (int descriptor), (descriptor))
 CHANGES_DISK(mkdir, (const char *path, mode_t mode), (path, mode))
-CHANGES_DISK(rename, (const char *old, const char *new), (old, new))
 CHANGES_DISK(link, (const char *old, const char *new), (old, new))
 CHANGES_DISK(symlink, (const char *old, const char *new), (old, new))
 int ftruncate64(int descriptor, off_t length) __attribute__((alias("ftruncate")));
+
+int rename(const char *old, const char *new) {
+    REAL(rename);
+    HOLD(old);
+    FAIL_IF(1, FULL_DISK, ENOSPC);
+    FAIL_IF(1, BROKEN_DISK, EIO);
+    return real(old, new);
+}
+
+int unlink(const char *path) {
+    REAL(unlink);
+    HOLD(path);
+    return real(path);
+}
 
 // MARK: - Memory
 
@@ -421,11 +490,13 @@ __attribute__((constructor)) static void begin(void) {
     counter = memory;
     first = strtoul(at, NULL, 10);
     for_good = getenv("FAULT_FOR_GOOD") != NULL;
+    held_folder = getenv("FAULT_HELD");
+    gate = getenv("FAULT_GATE");
     // The first use of it takes memory, and opens a library.
     void *frames[1];
     backtrace(frames, 1);
     for (size_t kind = 1; kind < sizeof kinds / sizeof *kinds; kind++) {
         if (strcmp(name, kinds[kind]) == 0) armed = (enum kind)kind;
     }
-    if (!armed) _exit(125);
+    if (!armed || (armed == HELD_DISK && !(held_folder && gate))) _exit(125);
 }

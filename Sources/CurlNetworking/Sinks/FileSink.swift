@@ -1,14 +1,26 @@
 import Foundation
 
 /// Writes the body to a private temporary file, which a later download can resume from.
-final class FileSink: Sink {
+///
+/// `@unchecked Sendable`: loop only.
+final class FileSink: Sink, @unchecked Sendable {
+    private enum State {
+        case noFile
+        /// The file has this many bytes, including those that have yet to be written.
+        case writing(Int64)
+        /// All bytes are there, and the file is being closed.
+        case finishing
+        case over
+    }
+
     private unowned let owner: any SinkOwner
     private let directory: URL
     private let originalRequest: URLRequest?
     /// What the task was to resume from; nil for a download from the beginning.
     private let resumeData: ResumeData?
 
-    private var file: DownloadFile?
+    private lazy var writer = makeWriter()
+    private var state = State.noFile
     /// The response that the file's latest bytes belong to.
     private var acceptedHead: (head: ResponseHead, request: URLRequest)?
     private var expected: Int64 = 0
@@ -16,7 +28,10 @@ final class FileSink: Sink {
     var partValidator: Resumption.Validator?
     /// The partial file of `resumeData` isn't needed any more once this download has succeeded, or has resume data of its own.
     var supersedesPartialFile = false
+    /// How much has been written since the owner was last told, in bytes.
     private var unsettled: Int64 = 0
+    /// The owner has counted so much of what is to be written before it was given to this sink, in bytes.
+    private var counted: Int64 = 0
 
     init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, resuming resumeData: ResumeData? = nil) {
         self.owner = owner
@@ -28,63 +43,75 @@ final class FileSink: Sink {
     /// A sink for a body whose beginning has already been received.
     ///
     /// - Parameter response: The body's response; nil if nothing follows.
-    init(
+    convenience init(
         _ owner: any SinkOwner,
         in directory: URL,
         for request: URLRequest?,
         of response: AcceptedResponse?,
         writing pieces: [Data]
     ) throws(URLError) {
-        self.owner = owner
-        self.directory = directory
-        originalRequest = request
-        resumeData = nil
+        self.init(owner, in: directory, for: request)
         if let response { note(response) }
-        let file = try makeFile()
-        do throws(URLError) {
-            for piece in pieces {
-                try piece.withBytes { bytes throws(URLError) in try file.write(bytes) }
-            }
-        } catch {
-            file.remove()
-            throw error.forRequest(to: url)
+        makeFile()
+        for piece in pieces {
+            counted += Int64(piece.count)
+            try piece.withBytes { bytes throws(URLError) in try receive(bytes) }
         }
-        self.file = file
+    }
+
+    private func makeWriter() -> DownloadWriter {
+        weak let owner = owner
+        weak let sink = self
+        return DownloadWriter(
+            in: directory,
+            failed: { error in owner?.submit { owner?.sinkFailed(error) } },
+            progressed: {
+                guard let owner else { return }
+                owner.submit { sink?.takeProgress(for: owner) }
+            }
+        )
     }
 
     /// The URL that errors are about.
     private var url: URL? { acceptedHead?.request.url ?? originalRequest?.url }
 
-    private func makeFile() throws(URLError) -> DownloadFile {
-        do throws(URLError) { return try DownloadFile(in: directory) } catch { throw error.forRequest(to: url) }
+    private func makeFile() {
+        writer.makeFile()
+        state = .writing(0)
     }
 
-    /// The bytes in the file; nil if there is none yet.
-    var length: Int64? { file?.length }
+    /// The bytes in the file, including those that have yet to be written; nil if there is none.
+    var length: Int64? {
+        if case .writing(let length) = state { length } else { nil }
+    }
 
     /// Continues with a copy of the partial file.
     func adopt(_ copy: DownloadFile) {
-        file = copy
+        state = .writing(copy.length)
+        writer.adopt(copy)
         supersedesPartialFile = true
     }
 
     /// Starts a new file for the next bytes: a checkpoint may have named the old one, and must not find other content under its name.
-    func startOver() throws(URLError) {
+    func startOver() {
         partValidator = nil
-        guard let file = file.take() else { return }
-        file.remove()
-        self.file = try makeFile()
+        guard case .writing = state else { return }
+        writer.startOver()
+        state = .writing(0)
     }
 
     // MARK: - Sink
 
     var bufferSize: Int? { 256 * 1024 }
 
-    func makeRoom(for response: AcceptedResponse) throws(URLError) {
+    func makeRoom(for response: AcceptedResponse) {
         note(response)
+        switch state {
+        case .noFile: makeFile()
         // A body that begins anew, and not where a partial file ends: from a protocol class, or a local URL.
-        if response.offset == 0, let length, length > 0 { try startOver() }
-        if file == nil { file = try makeFile() }
+        case .writing(let length): if response.offset == 0, length > 0 { startOver() }
+        case .finishing, .over: break
+        }
     }
 
     private func note(_ response: AcceptedResponse) {
@@ -93,81 +120,118 @@ final class FileSink: Sink {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
-        unsettled += Int64(bytes.count)
-        do throws(URLError) { try file?.write(bytes) } catch { throw error.forRequest(to: url) }
-    }
-
-    func settle() {
-        guard unsettled > 0 else { return }
-        owner.count(unsettled, isTold: true)
-        unsettled = 0
-    }
-
-    func finish() throws(URLError) -> Outcome {
-        guard let file = file.take() else { return .delivered }
+        guard case .writing(let length) = state else { return }
+        state = .writing(length + Int64(bytes.count))
         do throws(URLError) {
-            let finished = try file.finish()
-            removeSupersededFile()
-            return .file(finished)
+            switch try writer.write(bytes) {
+            case .done: noteWritten(bytes.count)
+            case .waiting(let isTooMuch): if isTooMuch { owner.setBehind(true) }
+            }
         } catch {
             throw error.forRequest(to: url)
         }
     }
 
-    func abandon(after error: URLError, isKept: Bool) -> Data? {
-        let data = isKept ? keep(after: error) : nil
-        file.take()?.remove()
-        return data
+    private func noteWritten(_ count: Int) {
+        let known = min(counted, Int64(count))
+        counted -= known
+        unsettled += Int64(count) - known
+    }
+
+    func settle() { settle(for: owner) }
+
+    private func settle(for owner: any SinkOwner) {
+        guard unsettled > 0 else { return }
+        owner.count(unsettled, isTold: true)
+        unsettled = 0
+    }
+
+    /// What another thread has written counts now.
+    private func takeProgress(for owner: any SinkOwner) {
+        if case .over = state { return }
+        let progress = writer.takeProgress()
+        noteWritten(progress.written)
+        settle(for: owner)
+        if progress.hasCaughtUp { owner.setBehind(false) }
+    }
+
+    func finish(_ completion: @escaping @Sendable (Outcome) -> Void) {
+        guard case .writing = state else { return completion(.delivered) }
+        state = .finishing
+        let (superseded, directory, owner) = (supersededFile, directory, owner)
+        writer.finish { result in
+            if case .success = result { superseded?.remove(in: directory) }
+            owner.submit { self.finished(result, completion) }
+        }
+    }
+
+    private func finished(_ result: Result<DownloadedFile, URLError>, _ completion: (Outcome) -> Void) {
+        guard case .finishing = state else { return }
+        takeProgress(for: owner)
+        switch result {
+        case .success(let file):
+            state = .over
+            completion(.file(file))
+        case .failure(let error):
+            completion(.failure(error.forRequest(to: url)))
+        }
+    }
+
+    /// The task's end waits for what becomes of the file: nothing is left of a download that was cancelled.
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
+        let untouched = isKept ? untouched?.encoded() : nil
+        let isPartial = if case .writing = state { isKept && !Self.fileErrors.contains(error.code) } else { false }
+        defer { state = .over }
+        switch state {
+        case .noFile, .over: return completion(untouched)
+        case .writing, .finishing: break
+        }
+        let owner = owner
+        guard untouched == nil, isPartial, let describe = resumeDataMaker() else {
+            return writer.remove { owner.submit { completion(untouched) } }
+        }
+        let (superseded, directory) = (supersededFile, directory)
+        writer.keep { partial in
+            let data = partial.flatMap(describe)?.encoded()
+            if data != nil { superseded?.remove(in: directory) } else { partial?.remove(in: directory) }
+            owner.submit { completion(data) }
+        }
     }
 
     // MARK: - Resume data
 
-    /// Resume data in case the process ended now; nil if there is nothing to resume from. The download continues.
-    func checkpoint() -> Data? {
-        if let untouched { return untouched.encoded() }
-        guard let validator, let partial = file?.describe() else { return nil }
-        return resumeData(for: partial, validator)?.encoded()
+    /// Calls `completion`, on any thread, with resume data in case the process ended now; with nil if there is nothing to resume from. The
+    /// download continues.
+    func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
+        if let untouched { return completion(untouched.encoded()) }
+        guard case .writing = state, let describe = resumeDataMaker() else { return completion(nil) }
+        writer.describe { partial in completion(partial.flatMap(describe)?.encoded()) }
     }
 
     /// The resume data the task was created with, until the server has responded.
     private var untouched: ResumeData? { acceptedHead == nil ? resumeData : nil }
-
-    private func keep(after error: URLError) -> Data? {
-        if let untouched { return untouched.encoded() }
-        guard !Self.fileErrors.contains(error.code), let validator, let partial = file?.keep() else { return nil }
-        file = nil
-        guard let encoded = resumeData(for: partial, validator)?.encoded() else {
-            partial.remove(in: directory)
-            return nil
-        }
-        removeSupersededFile()
-        return encoded
-    }
 
     /// After these errors, the file can't be resumed from.
     private static let fileErrors: Set<URLError.Code> = [
         .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
     ]
 
-    /// nil if the server sent nothing to validate with.
-    private var validator: Resumption.Validator? {
-        partValidator ?? acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) }
-    }
-
-    private func resumeData(for partial: PartialFile, _ validator: Resumption.Validator) -> ResumeData? {
-        guard let originalRequest, let url = originalRequest.url, ResumePolicy.canRepeat(originalRequest) else {
-            return nil
+    /// Makes resume data that continues with a partial file; nil if the server sent nothing to validate with, or the request can't be repeated.
+    private func resumeDataMaker() -> (@Sendable (PartialFile) -> ResumeData?)? {
+        let received = acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) }
+        guard let validator = partValidator ?? received, let originalRequest, let url = originalRequest.url,
+            ResumePolicy.canRepeat(originalRequest)
+        else { return nil }
+        let completeLength = expected > 0 ? expected : nil
+        return { partial in
+            ResumeData(
+                request: StoredRequest(originalRequest, to: url),
+                validator: validator,
+                completeLength: completeLength,
+                partialFile: partial
+            )
         }
-        return ResumeData(
-            request: StoredRequest(originalRequest, to: url),
-            validator: validator,
-            completeLength: expected > 0 ? expected : nil,
-            partialFile: partial
-        )
     }
 
-    private func removeSupersededFile() {
-        guard supersedesPartialFile else { return }
-        resumeData?.partialFile.remove(in: directory)
-    }
+    private var supersededFile: PartialFile? { supersedesPartialFile ? resumeData?.partialFile : nil }
 }

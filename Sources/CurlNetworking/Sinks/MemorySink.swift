@@ -35,7 +35,7 @@ final class MemorySink: Sink {
 
     var wholeBody: Data? { body.data }
 
-    func finish() -> Outcome {
-        .data(body.takeData())
+    func finish(_ completion: @escaping @Sendable (Outcome) -> Void) {
+        completion(.data(body.takeData()))
     }
 }

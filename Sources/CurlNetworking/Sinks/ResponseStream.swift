@@ -51,11 +51,11 @@ final class ResponseStream: Sink {
         serve()
     }
 
-    func abandon(after error: URLError, isKept: Bool) -> Data? {
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
         buffer.removeAll()
         body = .dropped
         port.fail(.task(error))
-        return nil
+        completion(nil)
     }
 
     private func serve() {
@@ -104,8 +104,6 @@ extension ResponseStream: StreamCarrier {
 
 /// The task whose response is read as a stream. On its loop.
 protocol ResponseStreamOwner: SinkOwner {
-    /// More waits for readers than should, or no longer.
-    func setBehind(_ isBehind: Bool)
     /// The task completes now.
     func streamEnded()
     func streamFailed(_ error: URLError)

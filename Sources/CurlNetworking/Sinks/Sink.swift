@@ -20,11 +20,13 @@ protocol Sink: AnyObject {
     /// The body is complete. Called once, before `finish()`.
     func complete()
 
-    /// The result. The last call, unless it throws.
-    func finish() throws(URLError) -> Outcome
+    /// Calls `completion` with the result, at once or later on the loop. The last call, unless `abandon` comes before the result, or the result is
+    /// a failure.
+    func finish(_ completion: @escaping @Sendable (Outcome) -> Void)
 
-    /// The task has failed or was cancelled. Returns resume data, if there is any and it `isKept`.
-    func abandon(after error: URLError, isKept: Bool) -> Data?
+    /// The task has failed or was cancelled. Calls `completion`, at once or later on the loop, with resume data, if there is any and it `isKept`.
+    /// The last call.
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void)
 
     /// The whole body, for the cache; nil if the sink doesn't have it.
     var wholeBody: Data? { get }
@@ -45,8 +47,10 @@ extension Sink {
     func begin(_ response: AcceptedResponse) {}
     func settle() {}
     func complete() {}
-    func finish() throws(URLError) -> Outcome { .delivered }
-    func abandon(after error: URLError, isKept: Bool) -> Data? { nil }
+    func finish(_ completion: @escaping @Sendable (Outcome) -> Void) { completion(.delivered) }
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
+        completion(nil)
+    }
     var wholeBody: Data? { nil }
     var isDivided: Bool { false }
     var accepted: AcceptedResponse? { nil }
@@ -66,8 +70,8 @@ struct AcceptedResponse {
     var storagePolicy = URLCache.StoragePolicy.allowed
 }
 
-/// A sink's task. On the loop.
-protocol SinkOwner: AnyObject {
+/// A sink's task. On the loop, unless noted otherwise.
+protocol SinkOwner: AnyObject, Sendable {
     /// Asks the delegate about the response before it gets the body, which `sink` divides if the delegate allows it; nil for one that isn't
     /// divided.
     func ask(about response: TaskResponse, dividing sink: DelegateSink?)
@@ -92,6 +96,15 @@ protocol SinkOwner: AnyObject {
 
     /// Runs `action` once the response may be shown, which is when its cookies are stored.
     func whenShown(_ action: @escaping () -> Void)
+
+    /// More waits in the sink than should, or no longer: that sets the transfer's pace.
+    func setBehind(_ isBehind: Bool)
+
+    /// What the sink was given is lost, and with it the task.
+    func sinkFailed(_ error: URLError)
+
+    /// Runs `body` on the task's loop. Any thread.
+    func submit(_ body: @escaping @Sendable () -> Void)
 }
 
 extension Consumer {

@@ -12,8 +12,8 @@ final class StreamSink: Sink {
 
     func receive(_ bytes: UnsafeRawBufferPointer) {}
 
-    func abandon(after error: URLError, isKept: Bool) -> Data? {
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
         port.fail(.task(error))
-        return nil
+        completion(nil)
     }
 }

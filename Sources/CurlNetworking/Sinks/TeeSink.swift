@@ -34,8 +34,10 @@ final class TeeSink: Sink {
 
     func settle() { sink.settle() }
     func complete() { sink.complete() }
-    func finish() throws(URLError) -> Outcome { try sink.finish() }
-    func abandon(after error: URLError, isKept: Bool) -> Data? { sink.abandon(after: error, isKept: isKept) }
+    func finish(_ completion: @escaping @Sendable (Outcome) -> Void) { sink.finish(completion) }
+    func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
+        sink.abandon(after: error, isKept: isKept, completion)
+    }
     var wholeBody: Data? { copy }
     var accepted: AcceptedResponse? { sink.accepted }
 }

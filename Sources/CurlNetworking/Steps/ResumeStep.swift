@@ -62,7 +62,8 @@ final class ResumeStep: Step, @unchecked Sendable {
         case .success(let copy):
             preparation = .done
             if host.isOver {
-                copy?.remove()
+                nonisolated(unsafe) let copy = copy
+                WorkThreads.files.run { copy?.remove() }
             } else if let copy {
                 file.adopt(copy)
                 resumption = resumeData.resumption(from: copy.length)
@@ -102,22 +103,22 @@ final class ResumeStep: Step, @unchecked Sendable {
                 )
             )
         case .startOver:
-            try startOver()
+            startOver()
             return .deliver(HeadVerdict.Placement())
         case .askAgain:
-            try startOver()
+            startOver()
             return .follow(received.request)
         case .deliver:
             // The server's error doesn't invalidate the partial file: it can still be resumed from later.
             file.supersedesPartialFile = false
-            try startOver()
+            startOver()
             return .deliver(HeadVerdict.Placement())
         }
     }
 
-    private func startOver() throws(URLError) {
+    private func startOver() {
         resumption = nil
-        try file.startOver()
+        file.startOver()
     }
 
     /// Asks for what is still missing once an appended part is complete.
@@ -139,7 +140,7 @@ final class ResumeStep: Step, @unchecked Sendable {
                 try host.budget.spendPart(of: request.url, at: length)
                 resumption = Resumption(offset: length, validator: validator, completeLength: part.completeLength)
             case .askAgain:
-                try startOver()
+                startOver()
             case .fail:
                 throw URLError(.networkConnectionLost, request.url, "The server sent less than it announced.")
             }

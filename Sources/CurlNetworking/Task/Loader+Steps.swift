@@ -29,7 +29,8 @@ extension Loader: StepHost {
             completeAfterWaiting()
         case .storing(let index) where steps.all[index] === step:
             finishWithBody()
-        case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .ended:
+        case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .finishing,
+            .ended:
             break
         }
     }

@@ -124,7 +124,7 @@ extension Loader: TransferDelegate {
             case .transfer(let transfer): begin(transfer, of: nil)
             case nil: end(ending, from: 0)
             }
-        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended:
+        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .finishing, .ended:
             break
         }
     }
@@ -166,13 +166,16 @@ extension Loader: TransferDelegate {
     /// The body is complete, and only has to be handed over.
     func finishWithBody() {
         sink.complete()
-        do throws(URLError) {
-            let outcome = try sink.finish()
-            if case .data(let data) = outcome { place.note(bodyOf: data.count) }
-            finish(outcome)
-        } catch {
-            finish(.failure(error))
-        }
+        enter(.finishing)
+        sink.finish { self.finished($0) }
+        // It takes its time, and nothing is left to be done at the host.
+        if case .finishing = phase { place.leave() }
+    }
+
+    private func finished(_ outcome: Outcome) {
+        guard case .finishing = phase else { return }
+        if case .data(let data) = outcome { place.note(bodyOf: data.count) }
+        finish(outcome)
     }
 
     /// Sends `next` instead of ending the task.

@@ -100,6 +100,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         case .transferring, .held:
             guard let transfer = phase.transfer else { return .busy }
             return .transferring(isPaused: transfer.isPaused, isHeld: phase.isHeld)
+        case .finishing: return .finishing
         case .encoding, .deciding, .storing, .ended: return .busy
         }
     }
@@ -267,13 +268,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         steps.stop(self)
         clocks.stop(on: pool.loop)
         defer { place.leave() }
-        var outcome = outcome
-        var resumeData: Data?
-        if case .failure(let error) = outcome {
-            resumeData = sink.abandon(after: error, isKept: keepsPartialFile)
-            if let resumeData { outcome = .failure(error.with(resumeData: resumeData)) }
+        guard case .failure(let error) = outcome else { return settle(outcome, nil, isResumable: keepsPartialFile) }
+        sink.abandon(after: error, isKept: keepsPartialFile) { data in
+            let outcome = Outcome.failure(data.map(error.with(resumeData:)) ?? error)
+            self.settle(outcome, data, isResumable: keepsPartialFile)
         }
-        steps.settle(outcome, isResumable: keepsPartialFile, resumeData: resumeData, self) {
+    }
+
+    private func settle(_ outcome: Outcome, _ resumeData: Data?, isResumable: Bool) {
+        steps.settle(outcome, isResumable: isResumable, resumeData: resumeData, self) {
             self.send($0, resumeData: $1)
         }
     }

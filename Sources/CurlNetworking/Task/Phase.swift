@@ -24,6 +24,8 @@ enum Phase {
     case deciding
     /// The body is complete; step number `step` is still storing it.
     case storing(step: Int)
+    /// The body is complete, and its sink is finishing with it.
+    case finishing
     /// The outcome is final.
     case ended
 
@@ -80,7 +82,7 @@ enum Phase {
         case .transferring(let transferring): transferring.transfer
         case .held(let holding):
             if case .head(_, let transferring, _, nil) = holding.content { transferring.transfer } else { nil }
-        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .ended: nil
+        case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .finishing, .ended: nil
         }
     }
 
@@ -99,7 +101,7 @@ enum Phase {
 extension Phase {
     /// A phase without its associated values.
     enum Kind: CaseIterable {
-        case ready, waiting, queued, moving, encoding, transferring, held, deciding, storing, ended
+        case ready, waiting, queued, moving, encoding, transferring, held, deciding, storing, finishing, ended
     }
 
     var kind: Kind {
@@ -113,6 +115,7 @@ extension Phase {
         case .held: .held
         case .deciding: .deciding
         case .storing: .storing
+        case .finishing: .finishing
         case .ended: .ended
         }
     }
@@ -135,6 +138,8 @@ extension Phase {
         case (.transferring, .deciding), (.transferring, .transferring): true
         // What follows a transfer. A connection attempt that timed out, and a class that declines, are over without an ending.
         case (.deciding, .ready), (.deciding, .waiting), (.deciding, .transferring), (.deciding, .storing): true
+        // The result.
+        case (.deciding, .finishing), (.storing, .finishing): true
         case (.transferring, .ready), (.transferring, .waiting): true
 
         case (.ready, .encoding), (.ready, .held), (.ready, .deciding), (.ready, .storing): false
@@ -154,6 +159,8 @@ extension Phase {
         case (.storing, .ready), (.storing, .waiting), (.storing, .queued), (.storing, .moving): false
         case (.storing, .encoding), (.storing, .transferring), (.storing, .held), (.storing, .deciding): false
         case (.storing, .storing): false
+        case (.ready, .finishing), (.waiting, .finishing), (.queued, .finishing), (.moving, .finishing): false
+        case (.encoding, .finishing), (.transferring, .finishing), (.held, .finishing), (.finishing, _): false
         }
     }
 }

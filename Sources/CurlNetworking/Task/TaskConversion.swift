@@ -37,7 +37,10 @@ struct TaskConversion {
             return
         }
         do throws(URLError) {
-            let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+            let pieces = handle.shared.withLock { shared in
+                _ = shared.machine.setBacklogged(false)
+                return shared.mailbox.takeBody()
+            }
             let directory = handle.session.settings.temporaryDirectory
             let sink = try FileSink(
                 handle,
@@ -49,13 +52,13 @@ struct TaskConversion {
             let isOver = handle.shared.withLock { shared in
                 shared.task = URLSessionDownloadTask(engine: handle)
                 shared.hasBecomeAnother = true
-                _ = shared.machine.setBacklogged(false)
                 // Ahead of a completion that may already be waiting.
                 if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
                 _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
                 return shared.machine.stage == .finished
             }
-            if isOver { settle(sink) } else { handle.loader?.sink = sink }
+            if isOver { return settle(sink) }
+            handle.loader?.sink = sink
             handle.allow()
             handle.loader?.phase.switchingTransfer?.responseAllowed()
             handle.loader?.run()
@@ -74,17 +77,20 @@ struct TaskConversion {
 
     /// The transfer was over before the answer came.
     private func settle(_ sink: FileSink) {
+        let handle = handle
         if let error = handle.shared.withLock({ $0.outcome?.error }) {
-            _ = sink.abandon(after: error, isKept: false)
-            return
+            return sink.abandon(after: error, isKept: false) { _ in handle.allow() }
         }
-        let outcome: Outcome
-        do throws(URLError) {
-            outcome = try sink.finish()
-        } catch {
-            outcome = .failure(error)
+        sink.finish { outcome in
+            // False if the task was cancelled, and its owner has been told so.
+            let isTaken = handle.shared.withLock { shared in
+                guard shared.machine.stage == .finished else { return false }
+                shared.outcome = outcome
+                return true
+            }
+            if isTaken { return handle.allow() }
+            if case .file(let file) = outcome { WorkThreads.files.run { file.removeIfStillThere() } }
         }
-        handle.shared.withLock { $0.outcome = outcome }
     }
 
     // MARK: - A stream task

@@ -123,6 +123,15 @@ extension TaskHandle: SinkOwner {
         if begun.schedules { scheduleAtEndOfRound() }
     }
 
+    func setBehind(_ isBehind: Bool) {
+        guard shared.withLock({ $0.machine.setBacklogged(isBehind) }), !isBehind else { return }
+        submit { self.loader?.run() }
+    }
+
+    func sinkFailed(_ error: URLError) {
+        loader?.fail(error.forRequest(to: loader?.request?.url))
+    }
+
     func whenShown(_ action: @escaping () -> Void) {
         guard let cookies = loader?.steps.cookies else { return action() }
         cookies.afterWrites(action)

@@ -23,11 +23,6 @@ extension TaskHandle: StreamOwner {
 // MARK: - A data task that has become a stream task
 
 extension TaskHandle: ResponseStreamOwner {
-    func setBehind(_ isBehind: Bool) {
-        guard shared.withLock({ $0.machine.setBacklogged(isBehind) }), !isBehind else { return }
-        submit { self.loader?.run() }
-    }
-
     func streamEnded() {
         let isOver = shared.withLock { shared in
             shared.isBeingRead = false

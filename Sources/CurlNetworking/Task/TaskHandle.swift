@@ -88,7 +88,9 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         submit {
             switch self.work {
             case .notBegun: completion(self.resumption.flatMap { try? $0.get() }?.encoded())
-            case .running(let loader): completion(loader.isOver ? nil : (loader.sink as? FileSink)?.checkpoint())
+            case .running(let loader):
+                guard !loader.isOver, let file = loader.sink as? FileSink else { return completion(nil) }
+                file.checkpoint(completion)
             case .over: completion(nil)
             }
         }

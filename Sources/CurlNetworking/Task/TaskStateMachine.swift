@@ -19,6 +19,8 @@ struct TaskStateMachine: Sendable {
         case preparing(isReady: Bool, hasPlace: Bool)
         /// A transfer is running. `isHeld`: its response is held until a step decides, and no more of it is read.
         case transferring(isPaused: Bool, isHeld: Bool)
+        /// The body is complete, and becomes the result.
+        case finishing
         /// Something that doesn't change with the owner's wishes, unless they are to cancel.
         case busy
     }
@@ -110,6 +112,8 @@ struct TaskStateMachine: Sendable {
     /// The next command for a loop that is doing this. A cancellation is taken as carried out.
     mutating func next(_ activity: Activity) -> Command? {
         guard stage == .working else { return nil }
+        // Nothing is left to resume: the success is the owner's.
+        if activity == .finishing, cancellation == .keepingPartialFile { return nil }
         if let cancellation {
             stage = .finished
             return .cancel(cancellation)
@@ -121,7 +125,7 @@ struct TaskStateMachine: Sendable {
         case .transferring(let isPaused, let isHeld):
             let wantsPause = isHeld || !mayDeliver
             return isPaused == wantsPause ? nil : .setPaused(wantsPause)
-        case .busy:
+        case .finishing, .busy:
             return nil
         }
     }

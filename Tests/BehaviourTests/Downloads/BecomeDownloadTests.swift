@@ -147,7 +147,7 @@ struct BecomeDownloadTests {
         let task = rig.session.dataTask(with: rig.url("/"))
         task.resume()
         try await delegate.wait(for: task) { $0 == .becameDownload }
-        #expect(directory.content.count == 1)
+        try await eventually { directory.content.count == 1 }
         let download = try #require(delegate.download(of: task))
         (cancelsDataTask ? task : download).cancel()
         #expect(try await delegate.completion(of: download)?.code == .cancelled)

@@ -121,8 +121,12 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     }
 }
 
-/// What a sink tells, noted.
-final class SinkRig: SinkOwner {
+/// What a sink tells, noted; what is to run later runs at once.
+///
+/// `@unchecked Sendable`: used by one test, on its thread.
+final class SinkRig: SinkOwner, @unchecked Sendable {
+    private(set) var isBehind = false
+    private(set) var error: URLError?
     private(set) var delivered = Data()
     private(set) var counted: Int64 = 0
     private(set) var asked: [URLResponse] = []
@@ -136,6 +140,9 @@ final class SinkRig: SinkOwner {
     func beginPart(_ head: PartHead) throws(URLError) { parts.append(head) }
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) { delivered.append(contentsOf: bytes) }
     func whenShown(_ action: @escaping () -> Void) { action() }
+    func setBehind(_ isBehind: Bool) { self.isBehind = isBehind }
+    func sinkFailed(_ error: URLError) { self.error = error }
+    func submit(_ body: @escaping @Sendable () -> Void) { body() }
 }
 
 final class TicketOwner: AdmissionTicketOwner {

@@ -24,7 +24,7 @@ struct PhaseTests {
 
     @Test(
         "No transfer starts without what comes before it",
-        arguments: [Phase.Kind.waiting, .queued, .moving, .storing, .ended]
+        arguments: [Phase.Kind.waiting, .queued, .moving, .storing, .finishing, .ended]
     )
     func transfers(kind: Phase.Kind) {
         #expect(!Phase.allows(kind, to: .transferring))
@@ -33,5 +33,11 @@ struct PhaseTests {
     @Test("A body is stored only when its transfer is over", arguments: Phase.Kind.allCases)
     func storing(kind: Phase.Kind) {
         #expect(Phase.allows(kind, to: .storing) == (kind == .deciding))
+        #expect(Phase.allows(kind, to: .finishing) == (kind == .deciding || kind == .storing))
+    }
+
+    @Test("Nothing follows a body that is finished with but the end", arguments: Phase.Kind.allCases)
+    func finishing(kind: Phase.Kind) {
+        #expect(Phase.allows(.finishing, to: kind) == (kind == .ended))
     }
 }

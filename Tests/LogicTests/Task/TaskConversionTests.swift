@@ -50,6 +50,8 @@ struct TaskConversionTests {
         let isDownload = disposition == .becomeDownload
         #expect(isDownload ? successor is URLSessionDownloadTask : successor is URLSessionStreamTask)
         #expect(outcome?.error?.code == .networkConnectionLost)
+        // Nobody hears of the end before the file is gone.
+        try await eventually { handle.shared.withLock { !$0.mailbox.isAwaitingAnswer } }
         #expect(directory.content.isEmpty)
     }
 }

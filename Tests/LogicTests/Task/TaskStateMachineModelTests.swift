@@ -13,6 +13,8 @@ private struct SimulatedLoop {
         /// It has its place, and a step is still looking something up.
         case encoding
         case transferring(isPaused: Bool, isHeld: Bool)
+        /// The body is complete, and its sink isn't done with it.
+        case finishing
         case over
     }
 
@@ -31,11 +33,14 @@ private struct SimulatedLoop {
     // What the users asked for, told apart from the machine.
     var suspensions = 1
     var isCancelled = false
+    /// The cancellation asks for resume data.
+    var keepsPartialFile = false
 
     var activity: TaskStateMachine.Activity {
         switch work {
         case .ready: .preparing(isReady: true, hasPlace: hasPlace)
         case .waiting, .queued: .preparing(isReady: false, hasPlace: hasPlace)
+        case .finishing: .finishing
         case .encoding, .over: .busy
         case .transferring(let isPaused, let isHeld): .transferring(isPaused: isPaused, isHeld: isHeld)
         }
@@ -59,10 +64,17 @@ private struct SimulatedLoop {
             mustLook = machine.suspend() || mustLook
             if !isCancelled { suspensions += 1 }
         default:
-            mustLook = machine.cancel(generator.chance(50) ? .discardingBody : .keepingPartialFile) || mustLook
-            if completions == 0 { isCancelled = true }
+            cancel(generator.chance(50) ? .discardingBody : .keepingPartialFile)
         }
         if !isOver { expect(machine.isSuspended == (suspensions > 0), "the suspensions are miscounted") }
+    }
+
+    /// The first one counts, and after the end only one that wants nothing.
+    mutating func cancel(_ kind: TaskStateMachine.Cancellation) {
+        mustLook = machine.cancel(kind) || mustLook
+        guard completions == 0, !isCancelled, outcomes == 0 || kind == .discardingBody else { return }
+        isCancelled = true
+        keepsPartialFile = kind == .keepingPartialFile
     }
 
     // MARK: Loop
@@ -90,6 +102,7 @@ private struct SimulatedLoop {
                 work = .transferring(isPaused: isPaused, isHeld: isHeld)
             case (.cancel, _):
                 expect(isCancelled, "cancelled by nobody")
+                expect(work != .finishing || !keepsPartialFile, "a complete body is lost")
                 end()
             default:
                 return expect(false, "\(command) while \(work)")
@@ -120,6 +133,10 @@ private struct SimulatedLoop {
             work = .transferring(isPaused: false, isHeld: false)
         case .transferring(let isPaused, isHeld: true):
             work = .transferring(isPaused: isPaused, isHeld: false)
+        case .finishing:
+            // There is nothing left to resume.
+            if keepsPartialFile { (isCancelled, keepsPartialFile) = (false, false) }
+            if machine.finish(isSuccess: true) { end() }
         case .ready, .transferring, .over:
             return
         }
@@ -145,7 +162,7 @@ private struct SimulatedLoop {
             hasPlace = generator.chance(50)
             mustLook = true
         case (9, .transferring) where generator.chance(10):
-            if machine.finish() { end() }
+            if generator.chance(50) { work = .finishing } else if machine.finish() { end() }
         case (10, .over) where completions == 0:
             expect(machine.complete() == isCancelled, "told a cancelled task's owner of success")
             completions += 1
@@ -169,14 +186,14 @@ private struct SimulatedLoop {
             return expect(machine.stage == .finished || machine.stage == .completed, "unfinished after the end")
         }
         expect(machine.stage == .working, "finished before the end")
-        expect(!isCancelled, "a cancelled task lives on")
+        expect(!isCancelled || (work == .finishing && keepsPartialFile), "a cancelled task lives on")
         switch (work, suspensions > 0) {
         case (.ready, true), (.waiting, true): expect(!hasPlace, "a suspended task keeps a place")
         case (.queued, true): expect(false, "a suspended task waits for a place")
         case (.ready, false): expect(false, "a resumed task waits for nothing")
         case (.transferring(let isPaused, let isHeld), let isSuspended):
             expect(isPaused == (isSuspended || isBacklogged || isHeld), "paused \(isPaused) against the wish")
-        case (.waiting, false), (.queued, false), (.encoding, _), (.over, _): break
+        case (.waiting, false), (.queued, false), (.encoding, _), (.finishing, _), (.over, _): break
         }
     }
 

@@ -241,6 +241,19 @@ struct TaskStateMachineTests {
         #expect(machine.next(.busy) == .cancel(.discardingBody))
     }
 
+    @Test("Who asks for resume data when the body is complete gets that, and who wants nothing gets nothing")
+    func finishing() {
+        var machine = Self.loop(at: .transferring).machine
+        #expect(machine.next(.finishing) == nil)
+        var other = machine
+        #expect(other.cancel(.discardingBody) == true)
+        #expect(other.next(.finishing) == .cancel(.discardingBody))
+        #expect(machine.cancel(.keepingPartialFile) == true)
+        #expect(machine.next(.finishing) == nil)
+        #expect(machine.finish(isSuccess: true) == true)
+        #expect(machine.complete() == false)
+    }
+
     @Test("A task finishes once", arguments: Point.allCases)
     func finish(point: Point) {
         var loop = Self.loop(at: point)

@@ -1,11 +1,12 @@
+import CCurlNetworkingLinux
 import CurlTransport
 import Foundation
 import Glibc
 
 /// The private temporary file that a download is written to.
 ///
-/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time: the loop,
-/// or the queue that prepares a resumption. Must be ended with one of `finish()`, `keep()` and `remove()`.
+/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time.
+/// Must be ended with one of `finish()`, `keep()` and `remove()`.
 final class DownloadFile {
     private(set) var url: URL
     private var descriptor: Int32
@@ -138,6 +139,19 @@ final class DownloadFile {
     }
 
     private var isInPlace: Bool { isNamed(url, descriptor) }
+
+    /// Whether the file system is known to be one on a disk, or in the memory, of this machine. Others may be at the other end of a network, or
+    /// in another program (statfs(2)).
+    var isOnLocalDisk: Bool {
+        var status = statfs()
+        guard fstatfs(descriptor, &status) == 0 else { return false }
+        return Self.localFileSystems.contains(UInt32(truncatingIfNeeded: status.f_type))
+    }
+
+    /// ext2 to ext4, XFS, Btrfs, F2FS, ZFS, bcachefs, overlays such as a container's, tmpfs and ramfs.
+    private static let localFileSystems: Set<UInt32> = [
+        0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x2FC1_2FC1, 0xCA45_1A4E, 0x794C_7630, 0x0102_1994, 0x8584_58F6,
+    ]
 
     private func close() -> Int32 {
         defer { descriptor = -1 }

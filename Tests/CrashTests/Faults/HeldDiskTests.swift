@@ -1,0 +1,72 @@
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+/// See `held-disk` in `Tests/Faults/faults.c`, and `HeldFilesCommand`.
+@Suite("When a file system doesn't answer", .timeLimit(.minutes(2)))
+struct HeldDiskTests {
+    @Test(
+        "Uploads and downloads with files there wait, requests on the same loop don't, and nothing is left of what was cancelled",
+        .enabled(if: !ProcessUsage.isSanitized)
+    )
+    func held() async throws {
+        let content = FaultServer.body("file")
+        let server = try LoopbackServer { request in
+            switch request.path {
+            case "/echo": .echoBody(request)
+            case "/endless": .generated(length: 1 << 40).throttled(bytesPerSecond: 10_000_000)
+            default: .data(content)
+            }
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let folder = directory.url.appendingPathComponent("held", isDirectory: true)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        try content.write(to: folder.appendingPathComponent("upload"))
+        let gate = try directory.file("gate", Data())
+        let counter = try directory.file("counter", Data(count: 8))
+        let fault = Fault(kind: "held-disk", program: .helper, isForGood: false)
+        var environment = fault.environment(
+            at: 0,
+            counter: counter,
+            report: directory.url.appendingPathComponent("report")
+        )
+        environment["FAULT_HELD"] = folder.path
+        environment["FAULT_GATE"] = gate.path
+        environment["LD_PRELOAD"] = try await FaultStage.shared.value.library.path
+        let helper = try ChildProcess(
+            [TestHelper.path(), "held-files", server.url("/").absoluteString, folder.path],
+            environment: environment
+        )
+        func count() throws -> UInt64 {
+            try Data(contentsOf: counter).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
+        }
+        /// Requests are answered while all three transfers wait for their files.
+        func expectAnswers() async throws {
+            for _ in 0..<3 {
+                helper.say("go")
+                #expect(await helper.line() == "answered")
+            }
+        }
+
+        // The files can't be opened.
+        try await eventually { try count() >= 3 }
+        try await expectAnswers()
+        // They can be written and read now, and no longer.
+        try FileManager.default.removeItem(at: gate)
+        let outcomes = [await helper.line(), await helper.line()].compactMap { $0 }
+        #expect(Set(outcomes) == ["upload 300000", "download 300000"])
+        try Data().write(to: gate)
+        let before = try count()
+        try await eventually { try count() > before }
+        try await expectAnswers()
+        helper.say("cancel")
+        try await expectAnswers()
+        try FileManager.default.removeItem(at: gate)
+        #expect(await helper.line() == "endless cancelled")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["upload"])
+        helper.say("end")
+        #expect(await helper.ending() == .exit(0))
+    }
+}

@@ -1,0 +1,46 @@
+import CurlNetworking
+import Foundation
+
+/// `held-files URL FOLDER`: with one event loop and files in the folder, uploads `FOLDER/upload` to `URL/echo`, and downloads `URL/file` and, until
+/// "cancel", `URL/endless`. Makes a request for each "go", and says "answered". Says what became of each transfer: "upload 300000", "download
+/// 300000" and "endless cancelled".
+enum HeldFilesCommand {
+    static func run(_ arguments: [String]) async throws {
+        guard arguments.count == 2, let url = URL(string: arguments[0]) else {
+            throw Usage(text: "held-files URL FOLDER")
+        }
+        let folder = URL(fileURLWithPath: arguments[1], isDirectory: true)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.temporaryDirectory = folder
+        configuration.urlCache = nil
+        let session = URLSession(configuration: configuration)
+
+        var request = URLRequest(url: url.appendingPathComponent("echo"))
+        request.httpMethod = "POST"
+        let file = folder.appendingPathComponent("upload")
+        session.uploadTask(with: request, fromFile: file) { data, _, error in say("upload", data, error) }.resume()
+        session.downloadTask(with: url.appendingPathComponent("file")) { file, _, error in
+            say("download", file.flatMap { try? Data(contentsOf: $0) }, error)
+        }.resume()
+        let endless = session.downloadTask(with: url.appendingPathComponent("endless")) { _, _, error in
+            say("endless", nil, error)
+        }
+        endless.resume()
+
+        for await line in Parent.lines {
+            switch line {
+            case "go":
+                _ = try await session.data(from: url.appendingPathComponent("file"))
+                Parent.say("answered")
+            case "cancel": endless.cancel()
+            default: return
+            }
+        }
+    }
+
+    private static func say(_ name: String, _ data: Data?, _ error: (any Error)?) {
+        let isCancelled = (error as? URLError)?.code == .cancelled
+        let outcome = data.map { "\($0.count)" } ?? (isCancelled ? "cancelled" : "\(error?.localizedDescription ?? "")")
+        Parent.say("\(name) \(outcome)")
+    }
+}
