@@ -104,7 +104,8 @@ struct UploadRig: Sendable {
     ///   - content: What is uploaded.
     ///   - heldAt: How much the server takes of the first request: then it keeps silent.
     ///   - heldAgainAt: The same for the second request with a part of the body.
-    ///   - cuts: Where later connections are reset, once the task knows that it can be resumed.
+    ///   - cuts: Where later connections are reset, once the task knows that it can be resumed: a reset takes with it what the task has not read.
+    ///   - offered: Says that, if the task isn't one of the rig's.
     ///   - limit: How much the server lets a request append, in bytes.
     ///   - handler: Answers instead of the upload, where it answers at all.
     init(
@@ -115,6 +116,7 @@ struct UploadRig: Sendable {
         heldAt: Int64? = nil,
         heldAgainAt: Int64? = nil,
         cuts: [Int64] = [],
+        after offered: Gate? = nil,
         limit: Int? = nil,
         credential: URLCredential? = nil,
         handler: @escaping @Sendable (LoopbackServer.Request) -> LoopbackServer.Response? = { _ in nil }
@@ -125,7 +127,7 @@ struct UploadRig: Sendable {
             offset.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: Gate()) }
         }
         let cuts =
-            held + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: delegate.offered) }
+            held + cuts.map { LoopbackServer.ResumableUpload.Cut(at: $0, after: offered ?? delegate.offered) }
         let upload = LoopbackServer.ResumableUpload(version: version, location: location, limit: limit, cuts: cuts)
         self.content = content
         self.upload = upload

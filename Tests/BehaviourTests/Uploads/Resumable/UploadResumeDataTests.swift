@@ -184,14 +184,14 @@ struct UploadResumeDataTests {
 
     @Test("A changed file that was uploaded anew, and interrupted again, goes on from there")
     func changedTwice() async throws {
-        let rig = try UploadRig(heldAt: 300_000, cuts: [200_000]) { request in
+        let delegate = UploadDelegate()
+        let rig = try UploadRig(heldAt: 300_000, cuts: [200_000], after: delegate.offered) { request in
             request.ordinal == 3 ? .status(503).after([.waitFor(Gate())]) : nil
         }
         defer { rig.stop() }
         let data = try #require(try await rig.pause(.file, at: 300_000))
         let content = GeneratedBody.bytes(seed: 105, length: 900_000)
         try content.write(to: rig.directory.url.appendingPathComponent("file"))
-        let delegate = UploadDelegate()
         let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
         defer { session.invalidateAndCancel() }
         let task = session.uploadTask(withResumeData: data)
