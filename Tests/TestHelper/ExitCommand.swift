@@ -1,19 +1,20 @@
 import CurlNetworking
 import Foundation
 
-/// `exit URL BYTES`: starts transfers of every kind and ends the process as soon as so many bytes have come, in the middle
-/// of everything.
+/// `exit URL BYTES [downloads]`: starts transfers of every kind, or downloads, and ends the process as soon as so many bytes have come, in the middle of
+/// everything.
 enum ExitCommand {
     static func run(_ arguments: [String]) async {
-        guard arguments.count == 2, let url = URL(string: arguments[0]), let limit = Int(arguments[1]) else {
-            return Parent.say("exit URL BYTES")
+        guard (2...3).contains(arguments.count), let url = URL(string: arguments[0]), let limit = Int(arguments[1]) else {
+            return Parent.say("exit URL BYTES [downloads]")
         }
         let counter = Counter(limit)
         let sessions = (0..<3).map { _ in URLSession(configuration: .ephemeral, delegate: counter, delegateQueue: nil) }
         for session in sessions {
             for _ in 0..<4 {
-                session.dataTask(with: url).resume()
                 session.downloadTask(with: url).resume()
+                if arguments.count == 3 { continue }
+                session.dataTask(with: url).resume()
                 session.dataTask(with: url) { data, _, _ in counter.add(data?.count ?? 0) }.resume()
                 Task {
                     let (bytes, _) = try await session.bytes(from: url)

@@ -52,7 +52,7 @@ final class DownloadWriter: @unchecked Sendable {
 
     private var file: DownloadFile?
     private var failure: URLError?
-    /// The complete file, until the sink has handed it over.
+    /// The complete file.
     private var finished: DownloadedFile?
 
     /// In bytes: with more waiting, no more should come until nothing is. Then it's the loop's turn again, if it may write.
@@ -197,7 +197,7 @@ final class DownloadWriter: @unchecked Sendable {
 
     // MARK: - Its end
 
-    /// Closes the complete file. It is removed with `remove` until `handOver` was called.
+    /// Closes the complete file, which `remove` still removes.
     func finish(_ completion: @escaping @Sendable (Result<DownloadedFile, URLError>) -> Void) {
         add { [self] in
             if let failure { return completion(.failure(failure)) }

@@ -30,7 +30,7 @@ final class FileStep: Step, @unchecked Sendable {
         }
         guard let request = host.request else { return .pass }
         let part = host.steps.upload?.part(of: request) ?? .whole
-        guard host.owner.body.isSent(part, with: request, after: host.steps.redirect) else { return .pass }
+        guard host.owner.body.isUsed(part, with: request, after: host.steps.redirect) else { return .pass }
         state = .opening
         WorkThreads.files.run { [self, url] in
             let file = Result { () throws(URLError) in try ReadableFile(url, for: request.url) }

@@ -87,12 +87,12 @@ struct TaskBody: Sendable {
         return !redirects.hasLeftBody && (method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method))
     }
 
-    /// Whether `request`, which is to send this `part`, sends something of an upload's own body.
-    func isSent(_ part: BodyPart, with request: URLRequest, after redirects: RedirectStep) -> Bool {
+    /// Whether `request`, which is to send this `part`, is about an upload's own body, even if the server has all of it.
+    func isUsed(_ part: BodyPart, with request: URLRequest, after redirects: RedirectStep) -> Bool {
         switch part {
         case .whole: isKept(by: request, after: redirects)
         case .none: false
-        case .rest(let rest): rest.length != 0
+        case .rest: true
         }
     }
 

@@ -8,7 +8,7 @@ import Testing
 struct DownloadOrphanTests {
     enum Ending: Sendable, CaseIterable { case exit, kill }
 
-    /// Ends a process amid four downloads to `directory`.
+    /// Ends a process amid downloads to `directory`.
     private static func endProcess(_ ending: Ending, amidDownloadsTo directory: URL) async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in
@@ -19,7 +19,7 @@ struct DownloadOrphanTests {
         let limit = ending == .exit ? "100000" : "\(Int.max)"
         let before = try contentCount(of: directory)
         let helper = try ChildProcess(
-            [TestHelper.path(), "exit", server.url("/").absoluteString, limit],
+            [TestHelper.path(), "exit", server.url("/").absoluteString, limit, "downloads"],
             environment: ["TMPDIR": directory.path]
         )
         if ending == .kill {

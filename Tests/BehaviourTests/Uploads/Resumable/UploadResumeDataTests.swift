@@ -36,6 +36,17 @@ struct UploadResumeDataTests {
         #expect(delegate.record.value.streams == (kind == .stream ? [300_000] : []))
     }
 
+    @Test("An upload that the server has all of is completed in another session", arguments: UploadRig.Kind.allCases)
+    func nothingLeft(kind: UploadRig.Kind) async throws {
+        let rig = try UploadRig(heldAt: 1_000_000)
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(kind, at: 1_000_000))
+        let (error, delegate) = try await resume(data, rig)
+        #expect(error == nil && delegate.record.value.body == Data("done".utf8))
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+        #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"])
+    }
+
     @Test("With a handler, and with an async call")
     func otherForms() async throws {
         for isAsync in [true, false] {
