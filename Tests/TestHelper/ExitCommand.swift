@@ -5,7 +5,8 @@ import Foundation
 /// everything.
 enum ExitCommand {
     static func run(_ arguments: [String]) async {
-        guard (2...3).contains(arguments.count), let url = URL(string: arguments[0]), let limit = Int(arguments[1]) else {
+        guard (2...3).contains(arguments.count), let url = URL(string: arguments[0]), let limit = Int(arguments[1])
+        else {
             return Parent.say("exit URL BYTES [downloads]")
         }
         let counter = Counter(limit)

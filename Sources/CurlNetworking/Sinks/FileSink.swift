@@ -177,24 +177,25 @@ final class FileSink: Sink, @unchecked Sendable {
         }
     }
 
-    /// The task's end waits for what becomes of the file: nothing is left of a download that was cancelled.
+    /// The task's end waits for what becomes of the file: nothing is left of a download that was cancelled. Where this download has nothing to
+    /// resume from, what it was to resume from is still there.
     func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
-        let untouched = isKept ? untouched?.encoded() : nil
+        let original = isKept ? resumeData?.encoded() : nil
         let isPartial = if case .writing = state { isKept && !Self.fileErrors.contains(error.code) } else { false }
         defer { state = .over }
         switch state {
-        case .noFile, .over: return completion(untouched)
+        case .noFile, .over: return completion(original)
         case .writing, .finishing: break
         }
         let owner = owner
-        guard untouched == nil, isPartial, let describe = resumeDataMaker() else {
-            return writer.remove { owner.submit { completion(untouched) } }
+        guard acceptedHead != nil, isPartial, let describe = resumeDataMaker() else {
+            return writer.remove { owner.submit { completion(original) } }
         }
         let (superseded, directory) = (supersededFile, directory)
         writer.keep { partial in
             let data = partial.flatMap(describe)?.encoded()
             if data != nil { superseded?.remove(in: directory) } else { partial?.remove(in: directory) }
-            owner.submit { completion(data) }
+            owner.submit { completion(data ?? original) }
         }
     }
 

@@ -103,6 +103,7 @@ struct DownloadFailureTests {
                 let session = URLSession.forTest { $0.curl.temporaryDirectory = directory }
                 let error = await #expect(throws: URLError.self) { try await session.download(resumeFrom: data) }
                 #expect(error?.code == .cannotWriteToFile)
+                #expect(error?.downloadTaskResumeData == data)
             }
         }
         #expect(paused.directory.content.count == 1)
