@@ -77,8 +77,8 @@ struct FaultRun: Sendable {
         let temporary = content("temporary")
         // What an error's resume data goes on with stays, and so does that where it couldn't be opened or read: nobody knows whose it is now.
         // The report names the first call that failed; without descriptors for good, opening fails as well from then on.
-        let isUnknown = report.hasPrefix("failed open") || report.hasPrefix("failed read\n")
-            || (fault?.kind == "descriptors" && fault?.isForGood == true)
+        let isUnreadable = report.hasPrefix("failed open") || report.hasPrefix("failed read\n")
+        let isUnknown = isUnreadable || (fault?.kind == "descriptors" && fault?.isForGood == true)
         var kept: [String] = []
         let resumable = errors.filter { $0.contains(" (resumable) ") }
         let isDownload = { (line: String) in
