@@ -28,7 +28,7 @@ struct Steps {
         let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
         let file = task.file.map { FileStep($0, expecting: ownFile) }
-        let stream = task.sendsStream ? StreamStep() : nil
+        let stream = task.maySendStream ? StreamStep() : nil
         let upload = task.upload.flatMap { try? $0.get() }
         let resumed = task.isResumedUpload ? upload : nil
         let redirect = RedirectStep()
@@ -168,7 +168,8 @@ extension Steps {
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         /// The file that it uploads.
         var file: URL?
-        var sendsStream = false
+        /// Its request has a stream, or may be replaced by one that has.
+        var maySendStream = false
         /// For an upload; a failure if the program's resume data can't be used.
         var upload: Result<UploadStep, URLError>?
         var isResumedUpload = false

@@ -2,8 +2,8 @@ import Foundation
 
 /// Finds the stream for a request's body: a stream can be read only once.
 ///
-/// The request's own stream serves the first transfer, as does that of a request which the delegate has put in a redirect's place; for later
-/// ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's own stream if the
+/// The request's own stream serves the first transfer, as does that of a request which the delegate or a protocol class has put in its place; for
+/// later ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's own stream if the
 /// delegate has none.
 final class StreamStep: Step, @unchecked Sendable {
     private enum State {
@@ -42,8 +42,7 @@ final class StreamStep: Step, @unchecked Sendable {
         switch part(of: host.request, host) {
         case .whole:
             offset = 0
-            let isKept = host.owner.body.isKept(by: host.request, after: host.steps.redirect)
-            guard isKept || unspentStream(of: host.request, host) != nil else { return .pass }
+            guard sendsStream(host) else { return .pass }
         case .none: return .pass
         case .rest(let rest):
             guard rest.length != 0 else { return .pass }
@@ -74,6 +73,14 @@ final class StreamStep: Step, @unchecked Sendable {
             }
         )
         return .wait
+    }
+
+    /// Whether the current request has a stream for its body: the task's, or one that it got on its way.
+    private func sendsStream(_ host: any StepHost) -> Bool {
+        let body = host.owner.body
+        guard body.isStream else { return body.isInRequest && host.request?.httpBodyStream != nil }
+        return body.isKept(by: host.request, after: host.steps.redirect)
+            || unspentStream(of: host.request, host) != nil
     }
 
     private func part(of request: URLRequest?, _ host: any StepHost) -> BodyPart {

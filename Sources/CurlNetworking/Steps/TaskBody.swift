@@ -118,11 +118,6 @@ struct TaskBody: Sendable {
         case .request, .data, .file, .stream: break
         }
         if let data = request.httpBody { return DataBody(data) }
-        // The delegate has answered a redirect with it.
-        if isInRequest, !isStream, let stream = request.httpBodyStream {
-            let length = Self.announcedLength(of: request)
-            return StreamedBody(stream, length: length, url: request.url, becameReadable: wake())
-        }
         // Methods that imply a body send the length of an empty one (RFC 9110 §8.6).
         return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
     }

@@ -266,6 +266,75 @@ struct AuthenticationChallengeTests {
         }
     }
 
+    /// Answers a redirect with a stream, and has another for each later request.
+    private final class RedirectSource: NSObject, URLSessionDataDelegate {
+        let asked = Watched(0)
+        let completed = Watched<[URLError?]>([])
+        private let givesStreams: Bool
+
+        init(_ givesStreams: Bool) {
+            self.givesStreams = givesStreams
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest,
+            completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            var request = request
+            request.httpMethod = "POST"
+            request.httpBodyStream = InputStream(data: Data("stream 0".utf8))
+            completionHandler(request)
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            let number = asked.update { count in
+                count += 1
+                return count
+            }
+            completionHandler(givesStreams ? InputStream(data: Data("stream \(number)".utf8)) : nil)
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.useCredential, .right())
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            completed.update { $0.append(error as? URLError) }
+        }
+    }
+
+    @Test(
+        "A stream that answered a redirect is sent once; for the next request the delegate is asked for another",
+        arguments: [true, false]
+    )
+    func redirectedStreams(givesStreams: Bool) async throws {
+        let guarded = try Guard.basic()
+        defer { guarded.stop() }
+        let url = guarded.url("/")
+        let first = try LoopbackServer { _ in .redirect(to: url) }
+        defer { first.stop() }
+        let source = RedirectSource(givesStreams)
+        let session = URLSession.forTest(delegate: source)
+        defer { session.invalidateAndCancel() }
+        session.dataTask(with: first.url("/")).resume()
+        try await source.completed.wait { !$0.isEmpty }
+        #expect(source.completed.value[0]?.code == (givesStreams ? nil : .requestBodyStreamExhausted))
+        #expect(source.asked.value == 1)
+        #expect(guarded.requests.map(\.text) == (givesStreams ? ["stream 0", "stream 1"] : ["stream 0"]))
+    }
+
     @Test("A header set by hand is shown first, and replaced by the answer")
     func byHand() async throws {
         let server = try Guard.basic()
