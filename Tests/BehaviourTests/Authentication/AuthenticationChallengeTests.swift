@@ -219,61 +219,15 @@ struct AuthenticationChallengeTests {
         #expect(server.requests.map(\.body) == [body, body])
     }
 
-    @Test("A stream is asked for again, and is not sent without")
-    func streams() async throws {
-        final class Source: NSObject, URLSessionDataDelegate {
-            let streams = Watched(0)
-            let completed = Watched<[URLError?]>([])
-            let givesStreams: Bool
-            init(_ givesStreams: Bool) { self.givesStreams = givesStreams }
-
-            func urlSession(
-                _ session: URLSession,
-                task: URLSessionTask,
-                needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
-            ) {
-                streams.update { $0 += 1 }
-                completionHandler(givesStreams ? InputStream(data: Data("stream".utf8)) : nil)
-            }
-
-            func urlSession(
-                _ session: URLSession,
-                task: URLSessionTask,
-                didReceive challenge: URLAuthenticationChallenge,
-                completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-            ) {
-                completionHandler(.useCredential, .right())
-            }
-
-            func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-                completed.update { $0.append(error as? URLError) }
-            }
-        }
-        for givesStreams in [true, false] {
-            let server = try Guard.basic()
-            defer { server.stop() }
-            let source = Source(givesStreams)
-            let session = URLSession.forTest(delegate: source)
-            defer { session.invalidateAndCancel() }
-            var request = URLRequest(server.url("/"), method: "POST")
-            request.httpBodyStream = InputStream(data: Data("stream".utf8))
-            session.uploadTask(withStreamedRequest: request).resume()
-            try await source.completed.wait { !$0.isEmpty }
-            #expect(source.completed.value[0]?.code == (givesStreams ? nil : .requestBodyStreamExhausted))
-            // For each request, and the request's own stream serves once where there is none.
-            #expect(source.streams.value == 2)
-            #expect(server.requests.map(\.text) == (givesStreams ? ["stream", "stream"] : ["stream"]))
-        }
-    }
-
-    /// Answers a redirect with a stream, and has another for each later request.
-    private final class RedirectSource: NSObject, URLSessionDataDelegate {
+    /// Answers a redirect with a stream, a challenge with a credential, and has as many streams as it is given.
+    private final class Source: NSObject, URLSessionDataDelegate {
         let asked = Watched(0)
         let completed = Watched<[URLError?]>([])
-        private let givesStreams: Bool
+        private let makeStream: @Sendable (Int) -> String?
 
-        init(_ givesStreams: Bool) {
-            self.givesStreams = givesStreams
+        /// `makeStream` returns the content of the stream with this number, from 1.
+        init(_ makeStream: @escaping @Sendable (Int) -> String?) {
+            self.makeStream = makeStream
         }
 
         func urlSession(
@@ -298,7 +252,7 @@ struct AuthenticationChallengeTests {
                 count += 1
                 return count
             }
-            completionHandler(givesStreams ? InputStream(data: Data("stream \(number)".utf8)) : nil)
+            completionHandler(makeStream(number).map { InputStream(data: Data($0.utf8)) })
         }
 
         func urlSession(
@@ -315,6 +269,25 @@ struct AuthenticationChallengeTests {
         }
     }
 
+    @Test("A stream is asked for again, and is not sent without")
+    func streams() async throws {
+        for givesStreams in [true, false] {
+            let server = try Guard.basic()
+            defer { server.stop() }
+            let source = Source { _ in givesStreams ? "stream" : nil }
+            let session = URLSession.forTest(delegate: source)
+            defer { session.invalidateAndCancel() }
+            var request = URLRequest(server.url("/"), method: "POST")
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            session.uploadTask(withStreamedRequest: request).resume()
+            try await source.completed.wait { !$0.isEmpty }
+            #expect(source.completed.value[0]?.code == (givesStreams ? nil : .requestBodyStreamExhausted))
+            // For each request, and the request's own stream serves once where there is none.
+            #expect(source.asked.value == 2)
+            #expect(server.requests.map(\.text) == (givesStreams ? ["stream", "stream"] : ["stream"]))
+        }
+    }
+
     @Test(
         "A stream that answered a redirect is sent once; for the next request the delegate is asked for another",
         arguments: [true, false]
@@ -325,7 +298,7 @@ struct AuthenticationChallengeTests {
         let url = guarded.url("/")
         let first = try LoopbackServer { _ in .redirect(to: url) }
         defer { first.stop() }
-        let source = RedirectSource(givesStreams)
+        let source = Source { givesStreams ? "stream \($0)" : nil }
         let session = URLSession.forTest(delegate: source)
         defer { session.invalidateAndCancel() }
         session.dataTask(with: first.url("/")).resume()

@@ -56,9 +56,11 @@ final class ReadableFile: Sendable {
         return count < 0 ? .failure(.current) : .success(count)
     }
 
+    /// What went wrong with the open file.
+    ///
     /// - Parameter problem: What the file does, or is.
-    func error(_ code: URLError.Code, _ problem: String, _ cause: SystemError?, for requestURL: URL?) -> URLError {
-        Self.error(code, description.path, problem, cause, for: requestURL)
+    func error(_ problem: String, _ cause: SystemError?, for requestURL: URL?) -> URLError {
+        Self.error(.cannotOpenFile, description.path, problem, cause, for: requestURL)
     }
 
     private static func error(

@@ -76,16 +76,15 @@ private final class FileRest: BlockingSource {
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> Int {
         let wanted = buffer.prefix(Int(clamping: file.length - position))
         guard !wanted.isEmpty else { return 0 }
-        let problem: String
         switch file.read(into: UnsafeMutableRawBufferPointer(rebasing: wanted), at: position) {
-        case .success(0): problem = "became shorter while it was sent"
+        case .success(0):
+            throw file.error("became shorter while it was sent", nil, for: requestURL)
         case .success(let count):
             position += Int64(count)
             return count
         case .failure(let error):
-            throw file.error(.cannotOpenFile, "can't be read: \(error)", error, for: requestURL)
+            throw file.error("can't be read: \(error)", error, for: requestURL)
         }
-        throw file.error(.cannotOpenFile, problem, nil, for: requestURL)
     }
 
     func close() {}
