@@ -7,7 +7,8 @@
 //     FAULT_COUNTER  a file of at least 8 bytes, where the calls are counted; whoever writes another number there begins the fault, or ends it
 //     FAULT_REPORT   a file to which is added which call failed, with its callers, and which signal ended a process
 //
-// With "held-disk", no call fails: those on files in FAULT_HELD wait as long as there is a file FAULT_GATE, as on a network drive that is gone.
+// With "held-disk", no call fails: those on files in FAULT_HELD wait as long as there is a file FAULT_GATE, as on a network drive that is gone. What
+// is counted then is how many wait now. One of them on an event loop ends the process: nothing is to wait there.
 //
 // Names that end with .faults.test mean this machine. Calls by libdispatch never fail: it ends the process by intention. Nor do those on the
 // standard descriptors, with which the program talks to the test.
@@ -28,6 +29,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -142,17 +144,31 @@ static int is_held_file(int descriptor) {
     return is_held(path);
 }
 
-static void wait_at_gate(void) {
+const char *dispatch_queue_get_label(void *queue);
+#pragma weak dispatch_queue_get_label
+
+static int is_on_loop(void) {
+    static const char loops[] = "CurlNetworking.loop";
+    const char *label = dispatch_queue_get_label ? dispatch_queue_get_label(NULL) : "";
+    return strncmp(label, loops, strlen(loops)) == 0;
+}
+
+static void wait_at_gate(const char *call) {
     int saved = errno;
+    if (is_on_loop()) {
+        report_callers(call);
+        abort();
+    }
     atomic_fetch_add(counter, 1);
     while (syscall(SYS_access, gate, F_OK) == 0) usleep(1000);
+    atomic_fetch_sub(counter, 1);
     errno = saved;
 }
 
 #define HOLD(path) \
-    if (is_held(path)) wait_at_gate()
+    if (is_held(path)) wait_at_gate(__func__)
 #define HOLD_FILE(descriptor) \
-    if (is_held_file(descriptor)) wait_at_gate()
+    if (is_held_file(descriptor)) wait_at_gate(__func__)
 
 #define IS_FILE(descriptor) is_kind_of_file(descriptor, S_IFREG)
 #define IS_SOCKET(descriptor) is_kind_of_file(descriptor, S_IFSOCK)
@@ -217,6 +233,7 @@ int openat64(int folder, const char *path, int flags, ...) __attribute__((alias(
 
 FILE *fopen(const char *path, const char *mode) {
     REAL(fopen);
+    HOLD(path);
     if (STRIKES(DESCRIPTORS)) return errno = EMFILE, NULL;
     if (STRIKES(BROKEN_DISK)) return errno = EIO, NULL;
     return real(path, mode);
@@ -226,6 +243,7 @@ FILE *fopen64(const char *path, const char *mode) __attribute__((alias("fopen"))
 
 DIR *opendir(const char *path) {
     REAL(opendir);
+    HOLD(path);
     if (STRIKES(DESCRIPTORS)) return errno = EMFILE, NULL;
     if (STRIKES(BROKEN_DISK)) return errno = EIO, NULL;
     return real(path);
@@ -356,35 +374,39 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
 
 // MARK: - Files
 
-#define CHANGES_DISK(name, parameters, arguments) \
-    int name parameters {                         \
-        REAL(name);                               \
-        FAIL_IF(1, FULL_DISK, ENOSPC);            \
-        FAIL_IF(1, BROKEN_DISK, EIO);             \
-        return real arguments;                    \
+#define CHANGES_DISK(name, parameters, arguments, hold) \
+    int name parameters {                               \
+        REAL(name);                                     \
+        hold;                                           \
+        FAIL_IF(1, FULL_DISK, ENOSPC);                  \
+        FAIL_IF(1, BROKEN_DISK, EIO);                   \
+        return real arguments;                          \
     }
 
-CHANGES_DISK(ftruncate, (int descriptor, off_t length), (descriptor, length))
-CHANGES_DISK(fsync, (int descriptor), (descriptor))
-CHANGES_DISK(fdatasync, (int descriptor), (descriptor))
-CHANGES_DISK(mkdir, (const char *path, mode_t mode), (path, mode))
-CHANGES_DISK(link, (const char *old, const char *new), (old, new))
-CHANGES_DISK(symlink, (const char *old, const char *new), (old, new))
+CHANGES_DISK(ftruncate, (int descriptor, off_t length), (descriptor, length), HOLD_FILE(descriptor))
+CHANGES_DISK(fsync, (int descriptor), (descriptor), HOLD_FILE(descriptor))
+CHANGES_DISK(fdatasync, (int descriptor), (descriptor), HOLD_FILE(descriptor))
+CHANGES_DISK(mkdir, (const char *path, mode_t mode), (path, mode), HOLD(path))
+CHANGES_DISK(link, (const char *old, const char *new), (old, new), HOLD(new))
+CHANGES_DISK(symlink, (const char *old, const char *new), (old, new), HOLD(new))
+CHANGES_DISK(rename, (const char *old, const char *new), (old, new), HOLD(new))
 int ftruncate64(int descriptor, off_t length) __attribute__((alias("ftruncate")));
 
-int rename(const char *old, const char *new) {
-    REAL(rename);
-    HOLD(old);
-    FAIL_IF(1, FULL_DISK, ENOSPC);
-    FAIL_IF(1, BROKEN_DISK, EIO);
-    return real(old, new);
-}
+#define ASKS_DISK(name, parameters, arguments, hold) \
+    int name parameters {                            \
+        REAL(name);                                  \
+        hold;                                        \
+        return real arguments;                       \
+    }
 
-int unlink(const char *path) {
-    REAL(unlink);
-    HOLD(path);
-    return real(path);
-}
+ASKS_DISK(unlink, (const char *path), (path), HOLD(path))
+ASKS_DISK(flock, (int descriptor, int operation), (descriptor, operation), HOLD_FILE(descriptor))
+ASKS_DISK(stat, (const char *path, struct stat *status), (path, status), HOLD(path))
+ASKS_DISK(lstat, (const char *path, struct stat *status), (path, status), HOLD(path))
+ASKS_DISK(fstat, (int descriptor, struct stat *status), (descriptor, status), HOLD_FILE(descriptor))
+int stat64(const char *path, struct stat64 *status) __attribute__((alias("stat")));
+int lstat64(const char *path, struct stat64 *status) __attribute__((alias("lstat")));
+int fstat64(int descriptor, struct stat64 *status) __attribute__((alias("fstat")));
 
 // MARK: - Memory
 

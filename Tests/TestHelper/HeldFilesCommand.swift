@@ -1,9 +1,9 @@
 import CurlNetworking
 import Foundation
 
-/// `held-files URL FOLDER`: with one event loop and files in the folder, uploads `FOLDER/upload` to `URL/echo`, and downloads `URL/file` and, until
-/// "cancel", `URL/endless`. Makes a request for each "go", and says "answered". Says what became of each transfer: "upload 300000", "download
-/// 300000" and "endless cancelled".
+/// `held-files URL FOLDER`: with one event loop and files in the folder, makes tasks, says "made", and from "begin" on uploads `FOLDER/upload` to
+/// `URL/echo`, and downloads `URL/file` and, until "cancel", `URL/endless`. Makes a request for each "go", and says "answered". Says what became
+/// of each transfer: "upload 300000", "download 300000" and "endless cancelled".
 enum HeldFilesCommand {
     static func run(_ arguments: [String]) async throws {
         guard arguments.count == 2, let url = URL(string: arguments[0]) else {
@@ -17,21 +17,23 @@ enum HeldFilesCommand {
 
         var request = URLRequest(url: url.appendingPathComponent("echo"))
         request.httpMethod = "POST"
-        let file = folder.appendingPathComponent("upload")
-        session.uploadTask(with: request, fromFile: file) { data, _, error in say("upload", data, error) }.resume()
-        session.downloadTask(with: url.appendingPathComponent("file")) { file, _, error in
+        let file = folder.appendingPathComponent("upload", isDirectory: false)
+        // Asks how long the file is.
+        let upload = session.uploadTask(with: request, fromFile: file) { data, _, error in say("upload", data, error) }
+        let download = session.downloadTask(with: url.appendingPathComponent("file")) { file, _, error in
             say("download", file.flatMap { try? Data(contentsOf: $0) }, error)
-        }.resume()
+        }
         let endless = session.downloadTask(with: url.appendingPathComponent("endless")) { _, _, error in
             say("endless", nil, error)
         }
-        endless.resume()
+        Parent.say("made")
 
         for await line in Parent.lines {
             switch line {
             case "go":
                 _ = try await session.data(from: url.appendingPathComponent("file"))
                 Parent.say("answered")
+            case "begin": for task in [upload, download, endless] { task.resume() }
             case "cancel": endless.cancel()
             default: return
             }

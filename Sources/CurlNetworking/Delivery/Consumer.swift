@@ -10,6 +10,7 @@ enum Consumer: Sendable {
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// A Swift task, resumed from the loop without another hop.
     case data(UnsafeContinuation<(Data, TaskResponse), any Error>)
+    /// A Swift task that gets a file, resumed from the thread that has renamed it.
     case file(UnsafeContinuation<(URL, TaskResponse), any Error>)
     /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
@@ -28,7 +29,10 @@ extension Consumer {
         case .data(let continuation):
             continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError(\.shown))
         case .file(let continuation):
-            continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
+            // Some file systems take their time to rename one.
+            WorkThreads.files.run {
+                continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
+            }
         case .bytes(let stream):
             stream.finish(result.failure)
         case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .stream, .informed:

@@ -2,6 +2,8 @@ import Foundation
 
 /// A step of a task's end. Each is delivered in its own message, in this order.
 enum TaskEnd: Sendable {
+    /// A download's file that nobody gets, as the task was cancelled after all.
+    case unwanted(DownloadedFile)
     /// A download's file, for the delegate.
     case downloaded(DownloadedFile)
     case metrics(TaskMetrics)

@@ -27,7 +27,7 @@ extension TaskHandle {
             end(exchange, with: consumer.shown(outcome))
             return post(.completed)
         }
-        let (result, response) = shared.withLock { $0.complete() }
+        let (result, response, unwanted) = shared.withLock { $0.complete() }
         count { _ in }
         if session.hasTaskDelegate {
             // The delegate hears everything that is still on its way before the session forgets the task.
@@ -36,7 +36,13 @@ extension TaskHandle {
         } else {
             forget()
         }
-        pool.loop.atEndOfRound { consumer.resume(with: result, response) }
+        guard let unwanted else {
+            return pool.loop.atEndOfRound { consumer.resume(with: result, response) }
+        }
+        WorkThreads.files.run {
+            unwanted.removeIfStillThere()
+            consumer.resume(with: result, response)
+        }
     }
 
     /// The result has been here since the transfer ended.

@@ -129,6 +129,9 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     /// True if that called the program's code.
     private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
         switch step {
+        case .unwanted(let file):
+            file.removeIfStillThere()
+            return false
         case .downloaded(let file):
             return messenger.tell(downloadedTo: file)
         case .metrics(let metrics):

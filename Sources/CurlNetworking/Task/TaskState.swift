@@ -154,7 +154,7 @@ struct TaskState: ~Copyable {
     mutating func end(tellsMetrics: Bool) -> [TaskEnd] {
         let metrics = metrics.take().flatMap { tellsMetrics ? TaskEnd.metrics($0) : nil }
         if case .informed = consumer { return [metrics, .over].compactMap { $0 } }
-        let (completed, response) = complete()
+        let (completed, response, unwanted) = complete()
         // Captured streams were the last message about the task.
         if consumer.port?.wasCaptured == true { return [.over] }
         var (download, result) = (TaskEnd?.none, completed)
@@ -162,7 +162,7 @@ struct TaskState: ~Copyable {
             // It is open, and goes with its own message: the ends of many tasks may wait for their turn.
             (download, result) = (.downloaded(file), .success(.delivered))
         }
-        return [download, metrics, .result(result, response)].compactMap { $0 }
+        return [unwanted.map(TaskEnd.unwanted), download, metrics, .result(result, response)].compactMap { $0 }
     }
 
     /// Who gets the result. A handler goes with what it has captured, since the program may keep the task.
@@ -179,17 +179,18 @@ struct TaskState: ~Copyable {
     }
 
     /// The task is over for the public. Returns its result: the cancellation alone, if the owner has cancelled before it could see the
-    /// result.
-    mutating func complete() -> (Result<Outcome, URLError>, TaskResponse?) {
+    /// result. The file that there was is to be removed before the owner is told.
+    mutating func complete() -> (Result<Outcome, URLError>, TaskResponse?, unwanted: DownloadedFile?) {
         let wasCancelled = machine.complete()
         let outcome = outcome ?? .delivered
+        var unwanted: DownloadedFile?
         if wasCancelled, outcome.error == nil {
             self.outcome = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
-            if case .file(let file) = outcome { file.removeIfStillThere() }
+            if case .file(let file) = outcome { unwanted = file }
         }
         let result: Result<Outcome, URLError> = (self.outcome?.error).map { .failure($0) } ?? .success(outcome)
         // The result now belongs to the owner.
         if self.outcome?.error == nil { self.outcome = .delivered }
-        return (result, response)
+        return (result, response, unwanted)
     }
 }

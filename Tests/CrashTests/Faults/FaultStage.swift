@@ -112,6 +112,9 @@ final class FaultStage: Sendable {
             environment[name] = home
         }
         environment["LD_PRELOAD"] = library.path
+        // For a held disk, which here holds nothing: there is no such file.
+        environment["FAULT_HELD"] = folder.path
+        environment["FAULT_GATE"] = folder.appendingPathComponent("gate").path
         let agent = try Products.program("curlnetworking-agent")
         let nginx = try TLSNginx.shared()
         let secureServer = nginx.url(.showing(.good)).port ?? 0

@@ -7,6 +7,18 @@ import Testing
 @Suite("When a file system doesn't answer", .timeLimit(.minutes(2)))
 struct HeldDiskTests {
     @Test(
+        "No event loop waits for a file: none is opened, read, written, closed, renamed, removed or asked for there",
+        .enabled(if: !ProcessUsage.isSanitized),
+        arguments: Fault.Program.allCases
+    )
+    func loops(program: Fault.Program) async throws {
+        let stage = try await FaultStage.shared.value
+        let run = try await stage.run(Fault(kind: "held-disk", program: program, isForGood: false), at: 0)
+        #expect(run.findings == [], "\(run.report)")
+        #expect(run.errors == [])
+    }
+
+    @Test(
         "Uploads and downloads with files there wait, requests on the same loop don't, and nothing is left of what was cancelled",
         .enabled(if: !ProcessUsage.isSanitized)
     )
@@ -24,7 +36,7 @@ struct HeldDiskTests {
         let folder = directory.url.appendingPathComponent("held", isDirectory: true)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         try content.write(to: folder.appendingPathComponent("upload"))
-        let gate = try directory.file("gate", Data())
+        let gate = directory.url.appendingPathComponent("gate")
         let counter = try directory.file("counter", Data(count: 8))
         let fault = Fault(kind: "held-disk", program: .helper, isForGood: false)
         var environment = fault.environment(
@@ -39,7 +51,7 @@ struct HeldDiskTests {
             [TestHelper.path(), "held-files", server.url("/").absoluteString, folder.path],
             environment: environment
         )
-        func count() throws -> UInt64 {
+        func waiting() throws -> UInt64 {
             try Data(contentsOf: counter).withUnsafeBytes { $0.loadUnaligned(as: UInt64.self) }
         }
         /// Requests are answered while all three transfers wait for their files.
@@ -51,15 +63,17 @@ struct HeldDiskTests {
         }
 
         // The files can't be opened.
-        try await eventually { try count() >= 3 }
+        #expect(await helper.line() == "made")
+        try Data().write(to: gate)
+        helper.say("begin")
+        try await eventually { try waiting() >= 3 }
         try await expectAnswers()
         // They can be written and read now, and no longer.
         try FileManager.default.removeItem(at: gate)
         let outcomes = [await helper.line(), await helper.line()].compactMap { $0 }
         #expect(Set(outcomes) == ["upload 300000", "download 300000"])
         try Data().write(to: gate)
-        let before = try count()
-        try await eventually { try count() > before }
+        try await eventually { try waiting() > 0 }
         try await expectAnswers()
         helper.say("cancel")
         try await expectAnswers()

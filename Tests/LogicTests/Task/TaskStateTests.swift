@@ -18,6 +18,7 @@ struct TaskStateTests {
     private static func names(_ steps: [TaskEnd]) -> [String] {
         steps.map { step in
             switch step {
+            case .unwanted: "unwanted"
             case .downloaded: "file"
             case .metrics: "metrics"
             case .result: "result"
@@ -85,6 +86,20 @@ struct TaskStateTests {
         #expect(!isCancelled)
         #expect(Self.names(state.end(tellsMetrics: false)) == ["file", "result"])
         #expect(FileManager.default.fileExists(atPath: complete.url.path))
+    }
+
+    @Test(
+        "The file of a task that was cancelled after its end goes before the owner is told",
+        arguments: [true, false]
+    )
+    func cancelledTooLate(isDelegate: Bool) throws {
+        let directory = try TemporaryDirectory()
+        let complete = try DownloadFile(in: directory.url).finish()
+        var state = Self.state(isDelegate ? .downloadDelegate : .fileHandler { _, _, _ in }, .file(complete))
+        let isCancelled = state.machine.cancel(.discardingBody)
+        let steps = state.end(tellsMetrics: true)
+        #expect(isCancelled && Self.names(steps) == ["unwanted", "metrics", "result"])
+        #expect(state.outcome?.error?.code == .cancelled)
     }
 
     @Test("Streams that were captured are the last that is told of a task")

@@ -212,8 +212,10 @@ final class DownloadedFile: Sendable {
         throw URLError(.cannotOpenFile, url, "The download's file could not be opened.", error)
     }
 
+    /// Some file systems take their time to close a file.
     deinit {
-        close(descriptor)
+        let descriptor = descriptor
+        WorkThreads.files.run { close(descriptor) }
     }
 
     /// Hands the file over to the caller, who must move or delete it, and returns its new location. Throws, and deletes it, if it
