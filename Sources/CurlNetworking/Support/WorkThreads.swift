@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import Glibc
 
@@ -12,37 +13,63 @@ final class WorkThreads: @unchecked Sendable {
 
     /// For whatever may block for any time: the program's streams and storages, and other processes. Everything runs at once.
     static let blocking = WorkThreads(limit: .max)
-    /// For files, which are slow at most. With too much to do, some of it waits.
-    static let files = WorkThreads(limit: 16)
+    /// For files. Most of that work is short, and many threads that do it at once wait for each other, as in the lock of a directory.
+    static let files = WorkThreads(limit: 16, patience: .milliseconds(1))
 
     private let limit: Int
+    private let patience: Duration
     private let condition = NSCondition()
     private var waiting = Fifo<Work>()
     private var count = 0
-    /// The threads without work, including those that were woken for what is in `waiting`.
     private var idle = 0
+    /// How many of the idle threads have been woken.
+    private var woken = 0
+    /// How many threads, started or woken, have yet to look at `waiting`.
+    private var coming = 0
+    /// Since when each thread has been at its work; only where there is patience.
+    private var begins: [(number: Int, time: MonotonicTime)] = []
+    /// A thread that has found others at work will look again; see `watch`.
+    private var isWatched = false
+    private var latestNumber = 0
 
     /// In seconds.
     private static let idleTime: TimeInterval = 5
 
-    /// - Parameter limit: How many threads there may be.
-    init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: How many threads there may be.
+    ///   - patience: A thread begins with something only if all others at work have taken longer for theirs.
+    init(limit: Int, patience: Duration = .zero) {
         self.limit = limit
+        self.patience = patience
     }
 
     /// Runs `work` on one of the threads, and doesn't wait for it. Any thread.
     func run(_ work: @escaping Work) {
-        let needsThread = condition.withLock {
+        let starts = condition.withLock {
             waiting.append(work)
-            if idle >= waiting.count {
-                condition.signal()
-                return false
-            }
-            guard count < limit else { return false }
-            count += 1
-            return true
+            return callThreadIfNeeded()
         }
-        if needsThread { startThread() }
+        if starts { startThread() }
+    }
+
+    /// With the lock. True if the caller must start a thread then.
+    private func callThreadIfNeeded() -> Bool {
+        guard needsThread else { return false }
+        if idle > woken {
+            woken += 1
+            coming += 1
+            condition.signal()
+            return false
+        }
+        guard count < limit else { return false }
+        count += 1
+        coming += 1
+        return true
+    }
+
+    private var needsThread: Bool {
+        guard patience > .zero else { return coming < waiting.count }
+        return !waiting.isEmpty && coming == 0 && (begins.isEmpty || !isWatched)
     }
 
     private func startThread() {
@@ -63,22 +90,63 @@ final class WorkThreads: @unchecked Sendable {
     // MARK: - On the threads
 
     private func serve() {
-        while let work = next() { work() }
+        let number = condition.withLock {
+            coming -= 1
+            latestNumber += 1
+            return latestNumber
+        }
+        while let (work, starts) = next(for: number) {
+            if starts { startThread() }
+            work()
+        }
     }
 
-    /// nil if the thread is to end.
-    private func next() -> Work? {
+    /// What the thread is to do, and whether it must start another first; nil if it is to end.
+    private func next(for number: Int) -> (Work, starts: Bool)? {
         condition.lock()
         defer { condition.unlock() }
+        begins.removeAll { $0.number == number }
         while true {
-            if let work = waiting.popFirst() { return work }
-            idle += 1
-            let isInTime = condition.wait(until: Date(timeIntervalSinceNow: Self.idleTime))
-            idle -= 1
-            guard isInTime || !waiting.isEmpty else {
-                count -= 1
-                return nil
+            if !areOthersQuick, let work = waiting.popFirst() {
+                if patience > .zero { begins.append((number, .now)) }
+                return (work, callThreadIfNeeded())
+            }
+            if waiting.isEmpty || isWatched {
+                guard waitForWork() else { return nil }
+            } else {
+                watch()
             }
         }
+    }
+
+    /// Whether a thread is at work and hasn't taken long yet.
+    private var areOthersQuick: Bool {
+        guard !begins.isEmpty else { return false }
+        let now = MonotonicTime.now
+        return begins.contains { $0.time + patience > now }
+    }
+
+    /// Sees to it that nothing waits for others that take long.
+    private func watch() {
+        isWatched = true
+        condition.unlock()
+        Thread.sleep(forTimeInterval: patience / .seconds(1))
+        condition.lock()
+        isWatched = false
+    }
+
+    /// False if none has come for a while.
+    private func waitForWork() -> Bool {
+        idle += 1
+        defer { idle -= 1 }
+        let end = Date(timeIntervalSinceNow: Self.idleTime)
+        while woken == 0 {
+            if condition.wait(until: end) || woken > 0 { continue }
+            count -= 1
+            return false
+        }
+        woken -= 1
+        coming -= 1
+        return true
     }
 }

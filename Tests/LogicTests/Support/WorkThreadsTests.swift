@@ -38,10 +38,10 @@ struct WorkThreadsTests {
         try await counts.wait { $0.running == 300 }
     }
 
-    @Test("With one, no more than that runs at once, and everything in the end")
-    func limited() async throws {
+    @Test("With one, no more than that runs at once, and everything in the end", arguments: [0, 1])
+    func limited(patience: Int) async throws {
         let gate = Gate()
-        let threads = WorkThreads(limit: 3)
+        let threads = WorkThreads(limit: 3, patience: .milliseconds(patience))
         run(20, on: threads, until: gate)
         try await counts.wait { $0.running == 3 }
         gate.open()
@@ -50,6 +50,30 @@ struct WorkThreadsTests {
         // The same threads, which are idle now.
         run(20, on: threads, until: gate)
         try await counts.wait { $0.done == 40 }
-        #expect(counts.value.most == 3)
+        #expect(counts.value.most <= 3)
+    }
+
+    @Test("With patience, one thread does what is quick")
+    func patient() async throws {
+        let gate = Gate()
+        gate.open()
+        let threads = WorkThreads(limit: 3, patience: .seconds(30))
+        for _ in 0..<100 { run(10, on: threads, until: gate) }
+        try await counts.wait { $0.done == 1000 }
+        #expect(counts.value.most == 1)
+    }
+
+    @Test("What takes long holds up nothing else, however much of that comes")
+    func stuck() async throws {
+        let (gate, open) = (Gate(), Gate())
+        defer { gate.open() }
+        open.open()
+        let threads = WorkThreads(limit: 3, patience: .milliseconds(1))
+        for number in 1...2 {
+            run(1, on: threads, until: gate)
+            try await counts.wait { $0.running == number }
+            run(100, on: threads, until: open)
+            try await counts.wait { $0.done == 100 * number }
+        }
     }
 }

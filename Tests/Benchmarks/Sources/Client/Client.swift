@@ -41,6 +41,7 @@ struct Client {
         switch arguments.scenario {
         case "get": Get(arguments)
         case "download": Download(arguments)
+        case "files": Files(arguments)
         case "upload": Upload(arguments)
         case "slow": Slow(arguments)
         case "handshake": Handshake(arguments)

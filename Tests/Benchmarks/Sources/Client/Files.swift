@@ -23,13 +23,11 @@ struct Download: Scenario {
         let outcome = await download()
         let reading = meter.stop()
         do {
-            let file = try outcome.get()
-            let bytes = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
-            tally.note(bytes == arguments.expect ? nil : "the file has \(bytes ?? 0) bytes")
-            try FileManager.default.removeItem(at: file)
+            tally.note(file: try outcome.get())
         } catch {
             tally.note("\(error)")
         }
+        tally.removeFiles(expect: arguments.expect)
         return reading.report(tally)
     }
 
@@ -45,6 +43,42 @@ struct Download: Scenario {
             receiver.queue.addOperation { [receiver, session, arguments] in
                 receiver.ended = { continuation.resume(returning: $1) }
                 session.downloadTask(with: arguments.url).resume()
+            }
+        }
+    }
+}
+
+/// Small bodies, each to a file of its own, always the same number in flight. Removing the files again is not measured.
+struct Files: Scenario {
+    private let arguments: Arguments
+    private let session: URLSession
+
+    init(_ arguments: Arguments) {
+        self.arguments = arguments
+        session = makeSession(connectionsPerHost: arguments.inFlight)
+    }
+
+    func warmUp() async throws -> Tally {
+        var tally = await download(2 * arguments.inFlight)
+        tally.removeFiles(expect: arguments.expect)
+        return tally
+    }
+
+    func slice(_ tally: inout Tally) async -> Report {
+        let meter = Meter()
+        let results = await download(arguments.requests)
+        let reading = meter.stop()
+        tally.add(results)
+        tally.removeFiles(expect: arguments.expect)
+        return reading.report(tally)
+    }
+
+    private func download(_ count: Int) async -> Tally {
+        await inLanes(count, lanes: arguments.inFlight) { [session, arguments] tally in
+            do {
+                tally.note(file: try await session.download(from: arguments.url).0)
+            } catch {
+                tally.note("\(error)")
             }
         }
     }

@@ -1,7 +1,11 @@
+import Foundation
+
 /// Counts requests that did not end as expected and keeps the first reason.
 struct Tally: Sendable {
     private(set) var failures = 0
     private(set) var firstError: String?
+    /// What was downloaded.
+    private var files: [URL] = []
     /// What each request took, where that is taken.
     private var times: [Int64] = []
     /// What the probe said.
@@ -17,6 +21,24 @@ struct Tally: Sendable {
         times.append(nanoseconds)
     }
 
+    mutating func note(file: URL) {
+        files.append(file)
+    }
+
+    /// Notes which files aren't as long as they should be.
+    mutating func removeFiles(expect: Int?) {
+        for file in files {
+            do {
+                let bytes = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
+                note(bytes == expect ? nil : "the file has \(bytes ?? 0) bytes")
+                try FileManager.default.removeItem(at: file)
+            } catch {
+                note("\(error)")
+            }
+        }
+        files = []
+    }
+
     /// What 99 of 100 requests took at most; 0 where their times weren't taken.
     var p99Nanoseconds: Int64 {
         times.isEmpty ? 0 : times.sorted()[times.count * 99 / 100]
@@ -24,6 +46,7 @@ struct Tally: Sendable {
 
     mutating func add(_ other: Tally) {
         times += other.times
+        files += other.files
         failures += other.failures
         firstError = firstError ?? other.firstError
     }

@@ -5,7 +5,7 @@
 
 /// What the driver asks of one child, as `--name value` pairs; the Swift clients take the same ones.
 typedef struct {
-    const char *scenario; ///< get, download, upload, slow, handshake, idle, echo, deflate, sockets or silence.
+    const char *scenario; ///< get, download, files, upload, slow, handshake, idle, echo, deflate, sockets or silence.
     const char *url;
     const char *probe;    ///< A URL whose body names the protocol spoken, or NULL.
     const char *warmup;   ///< A small URL fetched once before a large transfer, or NULL.

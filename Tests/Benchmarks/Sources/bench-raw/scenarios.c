@@ -26,6 +26,8 @@ struct child {
     long with_bytes;   ///< `slow`: transfers that have received their first bytes.
     int nowhere;       ///< /dev/null, where something goes on beside the requests.
     int sink;
+    bool makes_files;  ///< `files`: each transfer has a sink of its own.
+    long files;        ///< How many have been made in this slice.
     int source;
     curl_off_t source_length;
     int64_t *times_ns; ///< What each request of the slice took, where that is taken.
@@ -67,10 +69,29 @@ static void start_beside(child *child, transfer *transfer)
     curl_multi_add_handle(child->loop.multi, transfer->easy);
 }
 
+/// The name of the nth file that bodies go to, in $TMPDIR.
+static const char *file_name(long number)
+{
+    static char path[4096];
+    const char *directory = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/raw-%ld-%ld", directory ? directory : "/tmp", (long)getpid(), number);
+    return path;
+}
+
+static int make_file(child *child)
+{
+    int file = open(file_name(child->files++), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (file < 0) {
+        perror("a file for a body");
+        exit(1);
+    }
+    return file;
+}
+
 static transfer *start_one(child *child)
 {
     transfer *transfer = take_transfer(child);
-    transfer->sink = child->sink;
+    transfer->sink = child->makes_files ? make_file(child) : child->sink;
     transfer->source = child->source;
     transfer->source_length = child->source_length;
     transfer->started_ns = child->times_ns ? monotonic_ns() : 0;
@@ -102,6 +123,8 @@ static void finish_one(loop *loop, CURL *easy, CURLcode code)
     if (child->arguments->probe && child->url == child->arguments->probe && transfer->body)
         snprintf(child->outcome.protocol, sizeof child->outcome.protocol, "%.*s", (int)transfer->length,
                  transfer->body);
+    if (child->makes_files)
+        close(transfer->sink);
     transfer_clear(transfer);
     transfer->next_free = child->pool;
     child->pool = transfer;
@@ -175,6 +198,20 @@ static void download(child *child)
     meter_stop(&child->outcome.meter);
     child->sink = -1;
     unlink(path);
+}
+
+/// Each body goes to a file of its own, which are removed after the clocks have stopped.
+static void files(child *child)
+{
+    const arguments *arguments = child->arguments;
+    child->makes_files = true;
+    child->files = 0;
+    meter_start(&child->outcome.meter);
+    run_batch(child, arguments->url, arguments->requests, arguments->in_flight, arguments->expect);
+    meter_stop(&child->outcome.meter);
+    child->makes_files = false;
+    for (long number = 0; number < child->files; number++)
+        unlink(file_name(number));
 }
 
 static void upload(child *child)
@@ -344,7 +381,7 @@ child *child_open(const arguments *arguments)
         const char *name;
         void (*slice)(child *);
     } scenarios[] = {
-        {"get", get},   {"download", download},   {"upload", upload},
+        {"get", get},   {"download", download},   {"upload", upload}, {"files", files},
         {"slow", slow}, {"handshake", handshake}, {"idle", idle},
         {"stream", stream},
         {"echo", echo}, {"deflate", deflate_only}, {"sockets", open_sockets},

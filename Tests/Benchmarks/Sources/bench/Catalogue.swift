@@ -78,6 +78,15 @@ enum Catalogue {
                 ]
             ),
             Workload(
+                name: "download-1k-16",
+                scenario: .files,
+                address: .plain(Site.unlikePath),
+                requests: .init(3_200, stock: 320),
+                inFlight: 16,
+                expect: Site.small.bytes,
+                rows: [.init(.async, "1 KiB to a file of its own, 16 in flight, `download(from:)`")]
+            ),
+            Workload(
                 name: "stream-1g",
                 scenario: .stream,
                 address: .plain(Site.large.path),

@@ -138,7 +138,7 @@ struct Runner {
             add("warmup", server.plain(Site.small.path))
             add("file", site.uploadSource.path)
         case .idle: add("suspend", workload.suspends ? "yes" : "no")
-        case .get, .handshake, .echo, .deflate, .send, .receive, .sockets, .silence: break
+        case .get, .files, .handshake, .echo, .deflate, .send, .receive, .sockets, .silence: break
         }
         if contender == .raw {
             add("buffer", workload.rawBuffer)

@@ -37,6 +37,8 @@ enum Limit {
 struct Workload {
     enum Scenario: String {
         case get, download, upload, slow, handshake, idle
+        /// Small bodies to files.
+        case files
         /// A large response over a connection that a program reads itself.
         case stream
         /// Messages over web sockets that come back; the same compressed, for which the raw client is zlib alone.
