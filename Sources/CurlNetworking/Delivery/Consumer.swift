@@ -10,7 +10,7 @@ enum Consumer: Sendable {
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// A Swift task, resumed from the loop without another hop.
     case data(UnsafeContinuation<(Data, TaskResponse), any Error>)
-    /// A Swift task that gets a file, resumed from the thread that has renamed it.
+    /// A Swift task that gets a file, resumed from the thread that has renamed it, or from the loop after a failure.
     case file(UnsafeContinuation<(URL, TaskResponse), any Error>)
     /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
@@ -29,9 +29,13 @@ extension Consumer {
         case .data(let continuation):
             continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError(\.shown))
         case .file(let continuation):
-            // Some file systems take their time to rename one.
-            WorkThreads.files.run {
-                continuation.resume(with: result.flatMap { $0.file(with: response) }.mapError(\.shown))
+            switch result {
+            case .success(let outcome):
+                // Some file systems take their time to rename one.
+                WorkThreads.files.run {
+                    continuation.resume(with: outcome.file(with: response).mapError(\.shown))
+                }
+            case .failure(let error): continuation.resume(throwing: error.shown)
             }
         case .bytes(let stream):
             stream.finish(result.failure)
