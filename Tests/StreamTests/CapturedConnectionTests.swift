@@ -60,6 +60,17 @@ struct CapturedConnectionTests {
         #expect(!connection.mayRead)
     }
 
+    @Test("What came before the program ended its side of TLS can be read afterwards, though it is ended again")
+    func endedTwice() throws {
+        sockets.write(record("first") + record("second"))
+        #expect(try Self.read(connection, 3) == "fir")
+        // By the task.
+        tls.client.close()
+        connection.closeWriting()
+        #expect(try Self.read(connection) == "st")
+        #expect(try Self.read(connection) == "second")
+    }
+
     @Test("A part of a record is nothing to read yet")
     func part() throws {
         let whole = record("whole")

@@ -379,6 +379,35 @@ struct SecureStreamTests {
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
 
+    @Test("A server that closes the connection once it has everything doesn't fail a task that wants nothing more")
+    func reset() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let (session, task) = try await secured(by: server, recorder)
+        defer { session.invalidateAndCancel() }
+        task.closeRead()
+        try await task.write("leave\n")
+        task.closeWrite()
+        let error = try await recorder.completion()
+        #expect(error == nil, "\(String(describing: error?.userInfo))")
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
+    }
+
+    @Test("What has come before closeWrite can be read, though TLS is ended after that")
+    func unreadAtEnd() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let (session, task) = try await secured(by: server)
+        defer { session.invalidateAndCancel() }
+        try await task.write("pair\n")
+        #expect(try await task.line() == "TLS: pair")
+        #expect(try await task.text(1) == "1")
+        task.closeWrite()
+        task.stopSecureConnection()
+        #expect(try await task.rest() == "\n2\n")
+    }
+
     @Test("Plain text that comes with the end of TLS isn't read, though TLS is ended here after that")
     func plainTextAfterEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)

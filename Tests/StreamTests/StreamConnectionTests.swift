@@ -32,6 +32,26 @@ struct StreamConnectionTests {
         await rig.close()
         try await server.waitUntilNoConnections()
     }
+
+    @Test("closeWrite ends the connection's write side after everything that its last owner left to be sent")
+    func leftToSend() async throws {
+        let reads = Gate()
+        let received = Watched(0)
+        let server = try HalfClosingServer(greeting: "", reads: reads) { data in received.update { $0 += data.count } }
+        defer { server.stop() }
+        // More than the system takes at once.
+        let left = Data(count: 32 << 20)
+        let rig = try ConnectionRig(#require(URL(string: "http://127.0.0.1:\(server.port)/")), leaving: left)
+        try await rig.isOpen.wait()
+        await rig.onLoop { rig.port.add(.closeWrite, for: rig.owner, isSuspended: false) }
+        reads.open()
+        try await server.isOver.wait()
+        #expect(received.value == left.count)
+        await rig.onLoop { rig.port.add(.closeRead, for: rig.owner, isSuspended: false) }
+        try await rig.ending.wait { $0 != nil }
+        #expect(rig.ending.value == .finished(nil))
+        await rig.close()
+    }
 }
 
 /// A stream's connection over a channel of its own, without a task.
@@ -53,15 +73,23 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
         func call(_ handler: @escaping @Sendable () -> Void) { handler() }
     }
 
+    enum Ending: Equatable {
+        case finished(URLError.Code?)
+    }
+
     let owner = Owner()
     let port = StreamPort()
     let isOpen = Gate()
+    let ending = Watched<Ending?>(nil)
+    /// What is to be sent before the stream begins.
+    private let left: Data
     private let site: StreamConnection.Site
     private var multi: Multi?
     private var channel: Channel?
     private var connection: StreamConnection?
 
-    init(_ url: URL) throws {
+    init(_ url: URL, leaving left: Data = Data()) throws {
+        self.left = left
         site = StreamConnection.Site(
             peer: .success(TLSClient.Peer(host: "127.0.0.1")),
             origin: try #require(Origin(url)),
@@ -99,6 +127,8 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
     func channelOpened(_ channel: Channel) {
         let connection = StreamConnection(channel, port, to: site, url: nil, owner: self)
         self.connection = connection
+        left.withUnsafeBytes { channel.send($0) }
+        channel.flush()
         connection.open()
         isOpen.open()
     }
@@ -107,5 +137,5 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
     func channelReachedEnd(_ channel: Channel) {}
     func channelSentAll(_ channel: Channel) {}
     func channel(_ channel: Channel, failed failure: TransferFailure) { isOpen.open() }
-    func streamFinished(_ error: URLError?) {}
+    func streamFinished(_ error: URLError?) { ending.update { $0 = .finished(error?.code) } }
 }

@@ -291,6 +291,22 @@ struct StreamTaskTests {
         #expect(try await recorder.completion()?.code == .cancelled)
     }
 
+    @Test("After a write that timed out, the connection can neither be captured nor secured", arguments: [true, false])
+    func writeTimeoutBeforeTransition(captures: Bool) async throws {
+        let server = try LoopbackServer { _ in { event in if case .opened = event { [.stopReading] } else { [] } } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let large = Data(count: 64 << 20)
+        await #expect { try await task.write(large, timeout: 0.05) } throws: { ($0 as? URLError)?.code == .timedOut }
+        if captures { task.captureStreams() } else { task.startSecureConnection() }
+        #expect(try await recorder.completion()?.code == .timedOut)
+        #expect(recorder.events == [.writeClosed, .completed(.timedOut)])
+    }
+
     @Test("A suspended task reads nothing until it goes on")
     func suspend() async throws {
         let rig = try EchoRig()

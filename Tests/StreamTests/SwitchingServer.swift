@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 
 /// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop",
-/// "drop", "bye" and "flood" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
+/// "drop", "bye", "leave", "pair" and "flood" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
 final class SwitchingServer: Sendable {
     let port: Int
     private let directory: TemporaryDirectory
@@ -84,6 +84,16 @@ final class SwitchingServer: Sendable {
                         pass
                     plain.close()
                     return
+                elif text == b"leave\\n":
+                    # Closes the connection without having read the end of TLS, so the system resets it.
+                    plain = socket.socket(fileno=connection.detach())
+                    plain.setblocking(True)
+                    plain.recv(1, socket.MSG_PEEK)
+                    plain.close()
+                    return
+                elif text == b"pair\\n":
+                    connection.sendall(b"1\\n")
+                    connection.sendall(b"2\\n")
                 elif text == b"drop\\n":
                     # No reset: that would destroy what the client has yet to read.
                     plain = socket.socket(fileno=connection.detach())

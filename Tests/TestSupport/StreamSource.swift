@@ -13,6 +13,8 @@ package final class StreamSource: NSObject, URLSessionDataDelegate {
     }
 
     package let record = Watched(Record())
+    /// Open once a task has had an informational response.
+    package let informed = Gate()
     private let makeStream: @Sendable (Int) -> InputStream?
 
     /// `makeStream` is called with the number of the stream, from 1.
@@ -37,6 +39,14 @@ package final class StreamSource: NSObject, URLSessionDataDelegate {
             return record.asked
         }
         completionHandler(makeStream(number))
+    }
+
+    package func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        informed.open()
     }
 
     package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {

@@ -76,6 +76,8 @@ package final class Channel: TransferHandler {
     private var isReading = false
     /// What arrives is dropped.
     private var isDiscarding = false
+    /// How many of the last bytes sent, and FIN, the other side may miss when it closes the connection.
+    private var expendableCount = 0
     private var hasReachedEnd = false
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
@@ -280,9 +282,12 @@ package final class Channel: TransferHandler {
         if !isServing { updateInterest() }
     }
 
-    /// Reads and drops what still arrives, whatever it means to TLS; of it only the end is reported.
-    package func discardInput() {
+    /// Reads and drops what still arrives, whatever it means to TLS; of it only the end is reported. A reset is one, too, if it comes after
+    /// the other side's system has acknowledged everything: nobody needs to read all of it before they close the connection.
+    /// - Parameter expendable: How many of the last bytes sent, and FIN, mean nothing to the other side's program.
+    package func discardInput(expendable: Int = 0) {
         isDiscarding = true
+        expendableCount = expendable
         if case .bytes = early { early = nil }
         setReading(true)
     }
@@ -359,8 +364,10 @@ package final class Channel: TransferHandler {
         guard let descriptor else { return .nothing }
         // libcurl's sockets never block.
         let count = uninterrupted { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+        let error = count < 0 ? errno : 0
         if count > 0 { return .count(count) }
-        if count < 0, errno == EAGAIN { return .nothing }
+        if error == EAGAIN { return .nothing }
+        if error == ECONNRESET, unacknowledgedCount <= expendableCount { return .end }
         if count == 0, plainSocket?.hasFailed != true { return .end }
         return .failure(failure(CURLE_RECV_ERROR, of: easy))
     }

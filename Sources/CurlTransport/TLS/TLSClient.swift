@@ -52,6 +52,7 @@ package final class TLSClient {
     private var hasDecidedOnCertificate: Bool
     /// Why nothing more can be read.
     private var readFailure: TransferFailure?
+    private var hasClosed = false
     private var upkeep = TLSUpkeep()
 
     package init(_ peer: Peer) throws(TransferFailure) {
@@ -233,8 +234,11 @@ package final class TLSClient {
         }
     }
 
-    /// Says that nothing more comes from here: the last thing to be sent.
+    /// Says that nothing more comes from here: the last thing to be sent. Calls after the first do nothing.
     package func close() {
+        // The second time, OpenSSL would drop what hasn't been read.
+        guard !hasClosed else { return }
+        hasClosed = true
         tls.close()
     }
 

@@ -14,14 +14,14 @@ enum AbandonedFiles {
     /// A program with more directories than this visits some again.
     private static let maximumVisited = 1000
 
-    /// Removes them from `directory` on a low-priority queue, once per process. Any thread; never blocks.
+    /// Removes them from `directory` on another thread, once per process. Any thread; never blocks.
     static func removeOnce(from directory: URL) {
         let isFirst = visited.withLock { visited in
             if visited.count >= maximumVisited { visited = [] }
             return visited.insert(directory.path).inserted
         }
         guard isFirst else { return }
-        DispatchQueue.global(qos: .utility).async { remove(from: directory) }
+        WorkThreads.files.run { remove(from: directory) }
     }
 
     /// Blocks. Files that can't be read or removed are left alone.

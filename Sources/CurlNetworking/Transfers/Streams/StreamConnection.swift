@@ -68,6 +68,8 @@ final class StreamConnection {
     private var sendingCount = 0
     /// In order.
     private var finalSteps = Fifo<FinalStep>()
+    /// How many of the last bytes of the write side only say that it ends: TLS's alert, and FIN.
+    private var closingCount = 1
     private(set) var hasReachedEnd = false
     /// What was decrypted while nothing could be read: between our end of TLS and the other side's.
     var leftover = Data()
@@ -223,14 +225,16 @@ final class StreamConnection {
         }
     }
 
-    /// Sends the output of TLS.
-    func flush(_ tls: TLSClient) {
-        guard let channel else { return }
+    /// Sends the output of TLS. Returns how many bytes that is.
+    @discardableResult
+    func flush(_ tls: TLSClient) -> Int {
+        guard let channel else { return 0 }
         let output = tls.takeOutput()
-        guard !output.isEmpty else { return }
+        guard !output.isEmpty else { return 0 }
         output.withUnsafeBytes { channel.send($0) }
         channel.flush()
         if channel.unsentCount == 0 { tls.noteSent() }
+        return output.count
     }
 }
 
@@ -290,13 +294,13 @@ extension StreamConnection: StreamCarrier {
     }
 
     func closeWriting() {
-        guard let channel else { return }
+        finalSteps.append(.finishSending)
         if case .established(let tls) = security {
             tls.close()
-            finalSteps.append(.finishSending)
-            return flush(tls)
+            closingCount += flush(tls)
         }
-        channel.finishSending()
+        // The channel may also have bytes of its last owner's.
+        takeFinalSteps()
     }
 
     private func takeFinalSteps() {
@@ -309,6 +313,8 @@ extension StreamConnection: StreamCarrier {
     }
 
     func begin(_ transition: StreamPort.Queue.Transition) {
+        // The channel still has some of a write of which nobody knows how much has been sent.
+        if let failure = port.failure { return fail(failure) }
         switch transition {
         case .startTLS: startTLS()
         case .stopTLS: stopTLS()
@@ -326,7 +332,7 @@ extension StreamConnection: StreamCarrier {
         guard port.failure == nil, let channel, channel.isOpen else { return finish(port.failure) }
         lingering = LingeringClose(unacknowledged: channel.unacknowledgedCount, at: channel.loop.now)
         channel.loop.schedule(nextLook, at: channel.loop.now + LingeringClose.interval)
-        if hasReachedEnd { finishLingering(on: channel) } else { channel.discardInput() }
+        if hasReachedEnd { finishLingering(on: channel) } else { channel.discardInput(expendable: closingCount) }
     }
 
     /// The other side has ended, so nothing can reset the connection any more: the system sends the rest by itself.

@@ -318,7 +318,7 @@ struct ResumableUploadTests {
     @Test("A delegate without the rest of the stream fails the upload clearly, and may be asked for it again later")
     func noStream() async throws {
         let source = StreamSource { _ in InputStream(data: UploadRig.content) }
-        let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: 300_000)])
+        let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: 300_000, after: source.informed)])
         let rig = try Rig(answering: .atHead, delegate: source) { upload.respond(to: $0) }
         defer { rig.stop() }
         rig.session.uploadTask(withStreamedRequest: URLRequest(rig.url("/files"), method: "POST")).resume()
