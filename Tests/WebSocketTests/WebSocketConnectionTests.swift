@@ -117,6 +117,36 @@ struct WebSocketConnectionTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A large message is inflated piece by piece, between which the loop serves others, and is what it was")
+    func largeInflated() async throws {
+        let server = try makeServer()
+        defer { server.stop() }
+        let rig = try await WebSocketConnectionRig(server.url, WebSocketCompression())
+        rig.exchange.maximumMessageSize = .max
+        let deflater = try #require(MessageDeflater(windowBits: 15, forgets: false))
+        let content = [UInt8](repeating: 7, count: 20 << 20)
+        let payload = try #require(content.withUnsafeBytes { deflater.deflate($0) })
+        await rig.perform { [self] connection, exchange in
+            var frame = Frame.binary(Data(payload))
+            frame.reserved = 4
+            (frame.bytes + Frame.binary(Data("after it".utf8)).bytes).withUnsafeBytes { connection.received($0) }
+            results.update { $0.append(exchange.isFull ? "whole" : "part") }
+            ChannelRig.loop.submit { [results] in results.update { $0.append(exchange.isFull ? "whole" : "part") } }
+        }
+        for expected in [Data(content), Data("after it".utf8)] {
+            let message = Watched<Data?>(nil)
+            rig.exchange.receive(rig.exchange.makeReceiver(), isHandler: false) { result in
+                if case .success(.binary(let data)) = result { message.update { $0 = data } }
+            }
+            try await message.wait { $0 != nil }
+            #expect(message.value == expected)
+            await rig.perform { connection, _ in connection.proceed() }
+        }
+        #expect(results.value == ["part", "part"])
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+
     @Test("What was read with the last message doesn't fill the memory when the connection fails, however small it was")
     func bombBeforeFailure() async throws {
         let server = try makeServer()

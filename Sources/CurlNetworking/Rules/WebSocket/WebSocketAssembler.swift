@@ -22,6 +22,8 @@ struct WebSocketAssembler: ~Copyable {
     /// Of the current message.
     private var payload = CollectedBytes()
     private var control: [UInt8] = []
+    /// Consumed and produced since it was last asked for, in bytes.
+    private var inflatedCount = 0
 
     /// A message whose end hasn't arrived yet.
     private struct Message {
@@ -46,6 +48,15 @@ struct WebSocketAssembler: ~Copyable {
         inflater = nil
         message = nil
         payload = CollectedBytes()
+    }
+
+    /// Whether messages may be compressed.
+    var inflates: Bool { inflater != nil }
+
+    /// How many bytes have been inflated, and come of it, since the last call.
+    mutating func takeInflatedCount() -> Int {
+        defer { inflatedCount = 0 }
+        return inflatedCount
     }
 
     /// How much memory the current message takes, in bytes.
@@ -130,6 +141,7 @@ struct WebSocketAssembler: ~Copyable {
 
     private mutating func inflate(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {
         var rest = bytes
+        inflatedCount += bytes.count
         let most = min(32 * 1024, max(1024, 8 * bytes.count))
         while true {
             // One byte more than allowed reveals a message that is too large.
@@ -143,6 +155,7 @@ struct WebSocketAssembler: ~Copyable {
             } catch {
                 throw Self.notInflatable(error)
             }
+            inflatedCount += step.produced
             try appendInflated(UnsafeRawBufferPointer(rebasing: output[..<step.produced]))
             if step.isDone { return }
         }

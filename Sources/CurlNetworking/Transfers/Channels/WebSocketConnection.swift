@@ -45,6 +45,8 @@ final class WebSocketConnection {
 
     /// The most that waits for the system, in bytes, in addition to one frame.
     private static let mostUnsent = 64 * 1024
+    /// The most that is inflated in one step, in bytes: a thousand times that may come out (RFC 1951 allows 1,032).
+    private static let inflatedAtOnce = 512
     /// How much longer it takes to compress than to decompress.
     private static let compressionCost = 4
 
@@ -139,7 +141,7 @@ final class WebSocketConnection {
     /// - Parameter isLast: Nothing more will come.
     private func hasEnough(isLast: Bool) -> Bool { isLast ? exchange.isOverfull : exchange.isFull }
 
-    /// Reads frames until the program has enough. Returns how many bytes are left.
+    /// Reads frames until the program has enough, or this round has no time left for inflating. Returns how many bytes are left.
     private func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) -> Int {
         var input = bytes
         let intake = exchange.intake
@@ -147,10 +149,13 @@ final class WebSocketConnection {
         var hasEnough = isLast ? intake.isOverfull : intake.isFull
         do throws(WebSocketViolation) {
             while closeHandshake.isReceiving {
-                guard !hasEnough else { return input.count }
-                guard let event = try assembler.next(&input) else { return 0 }
-                act(on: event)
-                hasEnough = self.hasEnough(isLast: isLast)
+                guard !hasEnough, isLast || hasTime(if: assembler.inflates) else { return input.count }
+                if let event = try nextEvent(in: &input) {
+                    act(on: event)
+                    hasEnough = self.hasEnough(isLast: isLast)
+                } else if input.isEmpty {
+                    return 0
+                }
             }
             // After our close frame messages no longer count (§5.5.1), and after the server's nothing does.
             assembler.skipMessages()
@@ -159,6 +164,19 @@ final class WebSocketConnection {
             handle(.violation(error))
         }
         return 0
+    }
+
+    /// The next event, if one step's input completes it.
+    private func nextEvent(
+        in input: inout UnsafeRawBufferPointer
+    ) throws(WebSocketViolation) -> WebSocketAssembler.Event? {
+        guard assembler.inflates else { return try assembler.next(&input) }
+        var piece = UnsafeRawBufferPointer(rebasing: input.prefix(Self.inflatedAtOnce))
+        let count = piece.count
+        let event = try assembler.next(&piece)
+        input = UnsafeRawBufferPointer(rebasing: input.dropFirst(count - piece.count))
+        loop.decodingTurns.spend(assembler.takeInflatedCount())
+        return event
     }
 
     private func act(on event: WebSocketAssembler.Event) {
@@ -225,13 +243,15 @@ final class WebSocketConnection {
 
     private func encodeWaiting() {
         isPumping = true
-        while closeHandshake.isSending, channel.unsentCount < Self.mostUnsent, hasTime(), sendNext() {}
+        while hasRoom, hasTime(if: encoder.mayCompress), sendNext() {}
         isPumping = false
     }
 
-    /// Compressing takes its turn with the loop's other work.
-    private func hasTime() -> Bool {
-        guard encoder.mayCompress, !loop.decodingTurns.hasTimeLeft else { return true }
+    private var hasRoom: Bool { closeHandshake.isSending && channel.unsentCount < Self.mostUnsent }
+
+    /// Compressing and inflating take their turn with the loop's other work: false if that is what is to be done, and has to wait.
+    private func hasTime(if isWork: Bool) -> Bool {
+        guard isWork, !loop.decodingTurns.hasTimeLeft else { return true }
         if !hasTurn { loop.decodingTurns.enqueue(self) }
         hasTurn = true
         return false
@@ -330,7 +350,7 @@ final class WebSocketConnection {
 extension WebSocketConnection: DecodingTurn {
     func takeTurn() {
         hasTurn = false
-        pump()
+        proceed()
     }
 }
 
