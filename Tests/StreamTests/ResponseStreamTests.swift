@@ -41,6 +41,28 @@ struct ResponseStreamTests {
         #expect(task.state == .completed && task.countOfBytesReceived == Int64(body.utf8.count))
     }
 
+    @Test("A body that ends when all of it has been read completes the task", arguments: [true, false])
+    func readBeforeTheEnd(_ isReading: Bool) async throws {
+        let gate = Gate()
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+        let server = try LoopbackServer { _ in .raw([.bytes(head), .waitFor(gate), .bytes("0\r\n\r\n")]) }
+        defer { server.stop() }
+        let (recorder, session, task) = try await stream(from: server)
+        defer { session.invalidateAndCancel() }
+        #expect(try await task.text(5) == "hello")
+        let reads = Watched<[Bool]>([])
+        if isReading {
+            task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { data, isAtEnd, error in
+                reads.update { $0.append(isAtEnd && error == nil && data?.isEmpty != false) }
+            }
+        }
+        gate.open()
+        #expect(try await recorder.completion() == nil)
+        #expect(recorder.events == [.becameStream, .readClosed, .completed(nil)])
+        if isReading { try await reads.wait { $0 == [true] } }
+        #expect(task.state == .completed && task.countOfBytesReceived == 5)
+    }
+
     @Test("A multipart/x-mixed-replace body is read as it is")
     func parts() async throws {
         let body = "preamble\r\n--frame\r\nX-Number: 1\r\n\r\npart 1\r\n--frame--\r\nepilogue"

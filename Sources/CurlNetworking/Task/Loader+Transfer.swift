@@ -166,6 +166,8 @@ extension Loader: TransferDelegate {
     /// The body is complete, and only has to be handed over.
     func finishWithBody() {
         sink.complete()
+        // With a response that is read as a stream, all of it may have been read by now: then that was the end.
+        if isOver { return }
         enter(.finishing)
         sink.finish { self.finished($0) }
         // It takes its time, and nothing is left to be done at the host.

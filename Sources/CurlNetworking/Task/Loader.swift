@@ -232,13 +232,9 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         clocks.setRunning(isRunning, self)
     }
 
-    func restartIdleClock() {
-        phase.transfer?.noteActivity()
-    }
+    func restartIdleClock() { phase.transfer?.noteActivity() }
 
-    func rearmClocks() {
-        clocks.arm(self)
-    }
+    func rearmClocks() { clocks.arm(self) }
 
     // MARK: - The end
 
