@@ -404,8 +404,9 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard let error = ending.error else { return store(host) }
+        // A protocol class may have loaded the target of a redirect: then this step wasn't asked about that.
         guard case .candidate(let candidate, _) = stored, host.owner.shownResponse == nil, let demand,
-            CacheValidation.isUnreachable(after: error.code),
+            request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return .pass }
         return .load(transfer(of: candidate, isConfirmed: false, host))

@@ -226,8 +226,8 @@ struct CacheStepTests {
 
 @Suite("The cache step, after a failure")
 struct CacheStepFailureTests {
-    /// What the step makes of a failure, with a stale response that may stand in.
-    private func verdict(after code: URLError.Code) throws -> EndVerdict {
+    /// What the step makes of a failure, with a stale response that may stand in; after a redirect that it passes on, if there is `target`.
+    private func verdict(after code: URLError.Code, redirectedTo target: String? = nil) throws -> EndVerdict {
         let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
         let request = try Sample.request()
         let rig = StepRig(request) { $0.urlCache = cache }
@@ -239,7 +239,11 @@ struct CacheStepFailureTests {
         let step = CacheStep()
         rig.session.settings.cache?.store(stored)
         #expect(rig.prepare(step).isPass)
-        return step.end(TransferEnding(URLError(code)), of: request, rig)
+        guard let target else { return step.end(TransferEnding(URLError(code)), of: request, rig) }
+        #expect(try step.receive(rig.received(Sample.head(302, ["Location": target])), rig).isPass)
+        let next = try Sample.request(target)
+        rig.replaceRequest(next)
+        return step.end(TransferEnding(URLError(code)), of: next, rig)
     }
 
     @Test("A stale response stands in for a server that is out of reach")
@@ -248,6 +252,11 @@ struct CacheStepFailureTests {
             Issue.record("The failure is the task's")
             return
         }
+    }
+
+    @Test("It doesn't stand in for the target of a redirect that a protocol class has loaded")
+    func redirected() throws {
+        #expect(try verdict(after: .cannotConnectToHost, redirectedTo: "http://example.com/target").isPass)
     }
 
     @Test(
