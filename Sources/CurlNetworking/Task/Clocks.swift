@@ -9,12 +9,13 @@ protocol ClocksOwner: AnyObject {
     var idleEnd: MonotonicTime? { get }
     /// The idle clock begins anew, if a transfer is running.
     func restartIdleClock()
-    /// Whether the resource clock is to run; nil before the task was first resumed.
+    /// Whether the resource clock is to run, which it needn't once the whole response has arrived; nil before the task was first resumed.
     var runsResourceClock: Bool? { get }
 }
 
 /// The two clocks of a task, sharing one deadline: the idle clock, which runs while a transfer runs and isn't paused, and the resource
-/// clock, which runs from the first `resume()` on and stops while the task is suspended. Loop only.
+/// clock, which runs from the first `resume()` on, stops while the task is suspended, and doesn't matter once the whole response has arrived.
+/// Loop only.
 struct Clocks {
     enum Expiry {
         case none
@@ -60,7 +61,7 @@ struct Clocks {
     /// Called at the deadline. If no time is up, it is set again.
     mutating func check(_ owner: any ClocksOwner) -> Expiry {
         let now = owner.loop.now
-        // Takes a suspension into account that the loop hasn't seen yet.
+        // Takes a suspension into account that the loop hasn't seen yet, and the response's end, of which nobody tells the clock.
         if let runs = owner.runsResourceClock { setRunning(runs, owner) }
         if let end = resource?.end, end <= now { return .resource }
         if let end = owner.idleEnd, end <= now { return .idle }

@@ -286,7 +286,9 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
 extension Loader: ClocksOwner {
     var loop: EventLoop { pool.loop }
-    var runsResourceClock: Bool? { handle.shared.withLock { $0.machine.runsResourceClock } }
+    var runsResourceClock: Bool? {
+        phase.hasWholeResponse ? false : handle.shared.withLock { $0.machine.runsResourceClock }
+    }
 
     var idleEnd: MonotonicTime? {
         guard let transfer = phase.transfer, let lastActivity = transfer.lastActivity, let request,

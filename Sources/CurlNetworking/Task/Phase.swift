@@ -89,6 +89,14 @@ enum Phase {
     /// The running transfer, if its server may switch to another protocol.
     var switchingTransfer: (any SwitchingTransfer)? { transfer as? any SwitchingTransfer }
 
+    /// Whether the task's whole response has arrived, and been decoded: the rest is up to this machine.
+    var hasWholeResponse: Bool {
+        switch self {
+        case .storing, .finishing: true
+        case .ready, .waiting, .queued, .moving, .encoding, .transferring, .held, .deciding, .ended: false
+        }
+    }
+
     var isHeld: Bool {
         if case .held = self { true } else { false }
     }

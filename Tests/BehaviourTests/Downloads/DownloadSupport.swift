@@ -35,6 +35,14 @@ extension URLSession {
     }
 }
 
+/// Nothing is done with any download's file. For tests in a process of their own.
+enum DownloadHold {
+    static func begin(until gate: Gate) {
+        // More than there are threads for files.
+        for _ in 0..<100 { WorkThreads.files.run { gate.waitBlocking() } }
+    }
+}
+
 /// What a download's completion handler was given, and what was in the file then.
 struct DownloadResult: Sendable {
     let file: URL?

@@ -156,6 +156,29 @@ struct TimeoutTests {
         #expect(delegate.body(of: task) == nil)
     }
 
+    @Test("The resource time-out spares a download that has arrived, and whose file takes its time")
+    func slowFile() async {
+        await #expect(processExitsWith: .success) {
+            let delegate = RecordingDelegate()
+            let rig = try Rig(delegate: delegate) { request in
+                request.path == "/clock" ? .never : .text("hello")
+            } configure: {
+                $0.timeoutIntervalForResource = 3
+            }
+            defer { rig.stop() }
+            let gate = Gate()
+            DownloadHold.begin(until: gate)
+            let task = rig.session.downloadTask(with: rig.url("/"))
+            task.resume()
+            try await rig.server.waitForRequests(1)
+            #expect(await rig.session.load(rig.url("/clock")).error?.code == .timedOut)
+            #expect(delegate.completionCount(of: task) == 0)
+            gate.open()
+            try await delegate.success(of: task)
+            #expect(delegate.body(of: task) == Data("hello".utf8))
+        }
+    }
+
     @Test("The resource time-out counts the waiting for a connection; the idle one doesn't")
     func whileQueued() async throws {
         let delegate = RecordingDelegate()
