@@ -19,7 +19,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
 
     /// One for each request that the task made, in order: each redirect, answer to a challenge and retry adds one.
     ///
-    /// Empty for a task that ended before its first request.
+    /// Empty for a task that ended before its first request. Of more than 60, the first 10 and the last 50 are kept.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] {
         transactions.withLock { transactions in
             if let transactions { return transactions }

@@ -2,6 +2,10 @@ import Foundation
 
 /// A task's metrics, collected hop by hop for a delegate that may ask for them. Loop only.
 struct HopLog {
+    /// How many hops are kept of a task with very many: a server may have it send a request for every few of its bytes.
+    private static let firstCount = 10
+    private static let lastCount = 50
+
     private var hops: [HopMetrics] = []
     /// The current hop, if it doesn't measure itself.
     private var current: HopMeter?
@@ -20,7 +24,12 @@ struct HopLog {
 
     /// The transfer of a hop that measures itself is over.
     mutating func end(_ transfer: any Transfer) {
-        if let metrics = transfer.metrics { hops.append(metrics) }
+        if let metrics = transfer.metrics { add(metrics) }
+    }
+
+    private mutating func add(_ hop: HopMetrics) {
+        hops.append(hop)
+        if hops.count > Self.firstCount + Self.lastCount { hops.remove(at: Self.firstCount) }
     }
 
     /// A hop that doesn't measure itself is over; uses what the task shows.
@@ -29,7 +38,7 @@ struct HopLog {
         let (response, received) = handle.shared.withLock { ($0.response, $0.counters.received) }
         hop.end = Date()
         (hop.response, hop.receivedBodySize) = (hop.response ?? response, received)
-        hops.append(hop)
+        add(hop)
     }
 
     /// The current hop comes to nothing.
@@ -45,7 +54,7 @@ struct HopLog {
         }
     }
 
-    /// Everything, at the task's end.
+    /// All that is kept, at the task's end.
     mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
         endHop(of: handle)
         let interval = DateInterval(start: handle.creation, end: max(handle.creation, Date()))

@@ -1,0 +1,44 @@
+import CurlTransport
+import Foundation
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("The log of a task's hops")
+struct HopLogTests {
+    private final class MeasuredTransfer: Transfer {
+        let source = HopMetrics.Source.network
+        let metrics: HopMetrics?
+        let isPaused = false
+
+        init(_ number: Int) throws {
+            metrics = HopMetrics(try Sample.request("http://example.com/\(number)"))
+        }
+
+        func start() throws(URLError) {}
+        func setPaused(_ isPaused: Bool) {}
+        func cancel() {}
+    }
+
+    /// What is left of so many hops, by their numbers.
+    private func kept(of count: Int) throws -> [Int] {
+        let core = SessionCore(.ephemeral, settings: Sample.settings(), delegate: nil, delegateQueue: OperationQueue())
+        let handle = TaskHandle(
+            identifier: 1,
+            session: core,
+            request: try Sample.request(),
+            consumer: .dataHandler { _, _, _ in }
+        )
+        var log = HopLog()
+        for number in 0..<count { log.end(try MeasuredTransfer(number)) }
+        let metrics = log.finish(for: handle, redirectCount: 0)
+        return metrics.hops.compactMap { hop in hop.request.url.flatMap { Int($0.lastPathComponent) } }
+    }
+
+    @Test("Up to 60 hops are kept, and of more the first 10 and the last 50")
+    func bounds() throws {
+        for count in [0, 1, 60] { #expect(try kept(of: count) == Array(0..<count)) }
+        #expect(try kept(of: 61) == Array(0..<10) + Array(11..<61))
+        #expect(try kept(of: 10_000) == Array(0..<10) + Array(9_950..<10_000))
+    }
+}
