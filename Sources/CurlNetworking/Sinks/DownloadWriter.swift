@@ -195,6 +195,9 @@ final class DownloadWriter: @unchecked Sendable {
         }
     }
 
+    /// How much of what had to wait `takeProgress` has yet to tell of, in bytes.
+    var untold: Int { state.withLock { $0.waiting + $0.written } }
+
     // MARK: - Its end
 
     /// Closes the complete file, which `remove` still removes.

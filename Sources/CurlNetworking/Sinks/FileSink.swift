@@ -18,6 +18,7 @@ final class FileSink: Sink, @unchecked Sendable {
     private let originalRequest: URLRequest?
     /// What the task was to resume from; nil for a download from the beginning.
     private let resumeData: ResumeData?
+    private let threads: WorkThreads
 
     private lazy var writer = makeWriter()
     private var state = State.noFile
@@ -30,14 +31,21 @@ final class FileSink: Sink, @unchecked Sendable {
     var supersedesPartialFile = false
     /// How much has been written since the owner was last told, in bytes.
     private var unsettled: Int64 = 0
-    /// The owner has counted so much of what is to be written before it was given to this sink, in bytes.
+    /// So much of what the writer has yet to tell of isn't news, in bytes: the owner has counted it, or its file was given up.
     private var counted: Int64 = 0
 
-    init(_ owner: any SinkOwner, in directory: URL, for request: URLRequest?, resuming resumeData: ResumeData? = nil) {
+    init(
+        _ owner: any SinkOwner,
+        in directory: URL,
+        for request: URLRequest?,
+        resuming resumeData: ResumeData? = nil,
+        on threads: WorkThreads = .files
+    ) {
         self.owner = owner
         self.directory = directory
         originalRequest = request
         self.resumeData = resumeData
+        self.threads = threads
     }
 
     /// A sink for a body whose beginning has already been received.
@@ -64,6 +72,7 @@ final class FileSink: Sink, @unchecked Sendable {
         weak let sink = self
         return DownloadWriter(
             in: directory,
+            on: threads,
             failed: { error in owner?.submit { owner?.sinkFailed(error) } },
             progressed: {
                 guard let owner else { return }
@@ -96,6 +105,7 @@ final class FileSink: Sink, @unchecked Sendable {
     func startOver() {
         partValidator = nil
         guard case .writing = state else { return }
+        forgetUncounted()
         writer.startOver()
         state = .writing(0)
     }
@@ -108,8 +118,10 @@ final class FileSink: Sink, @unchecked Sendable {
         note(response)
         switch state {
         case .noFile: makeFile()
+        // The owner counts from there, though some of that may have yet to be written.
+        case .writing where response.offset > 0: forgetUncounted()
         // A body that begins anew, and not where a partial file ends: from a protocol class, or a local URL.
-        case .writing(let length): if response.offset == 0, length > 0 { startOver() }
+        case .writing(let length): if length > 0 { startOver() }
         case .finishing, .over: break
         }
     }
@@ -136,6 +148,12 @@ final class FileSink: Sink, @unchecked Sendable {
         let known = min(counted, Int64(count))
         counted -= known
         unsettled += Int64(count) - known
+    }
+
+    /// What this sink has got so far is not to be counted any more.
+    private func forgetUncounted() {
+        counted = Int64(writer.untold)
+        unsettled = 0
     }
 
     func settle() { settle(for: owner) }
