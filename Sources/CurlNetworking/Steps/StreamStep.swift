@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Finds the stream for a request's body: a stream can be read only once.
@@ -11,8 +12,9 @@ final class StreamStep: Step, @unchecked Sendable {
         case needed
         /// The delegate has been asked.
         case asking
-        /// libcurl reads nothing of a body without length, so an empty one must be recognised before.
-        case findingEnd(InputStream)
+        /// libcurl reads nothing of a body without length, so an empty one must be recognised before: one that has said nothing by the deadline is
+        /// taken for empty.
+        case findingEnd(InputStream, until: Deadline)
         case found(InputStream)
         case failed(URLError)
     }
@@ -116,17 +118,33 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {
-        guard request.flatMap(TaskBody.announcedLength) == 0 else { return state = .found(stream) }
-        state = .findingEnd(stream)
-        StreamedBody.findEnd(of: stream, url: request?.url) { [weak self, weak host] error in
+        nonisolated(unsafe) let stream = stream
+        // One that serves once more has been found to be empty before, and a thread may still be reading it.
+        guard let request, TaskBody.announcedLength(of: request) == 0, stream !== spent else {
+            return state = .found(stream)
+        }
+        let deadline = Deadline { [weak self, weak host] in
+            if let self, let host { foundEnd(of: stream, nil, host) }
+        }
+        state = .findingEnd(stream, until: deadline)
+        let loop = host.pool.loop
+        loop.schedule(deadline, at: loop.now + host.session.settings.idleTimeout(for: request))
+        StreamedBody.findEnd(of: stream, url: request.url) { [weak self, weak host] error in
             guard let self, let host else { return }
-            host.owner.submit { self.foundEnd(error, host) }
+            host.owner.submit { self.foundEnd(of: stream, error, host) }
         }
     }
 
-    private func foundEnd(_ error: URLError?, _ host: any StepHost) {
-        guard case .findingEnd(let stream) = state else { return }
+    /// Only the first answer counts.
+    private func foundEnd(of stream: InputStream, _ error: URLError?, _ host: any StepHost) {
+        guard case .findingEnd(let current, let deadline) = state, current === stream else { return }
+        host.pool.loop.cancel(deadline)
         state = error.map { .failed($0) } ?? .found(stream)
         host.proceed(self)
+    }
+
+    /// A thread that reads the stream closes it when its read returns.
+    func stop(_ host: any StepHost) {
+        if case .findingEnd(_, let deadline) = state { host.pool.loop.cancel(deadline) }
     }
 }

@@ -138,6 +138,19 @@ struct UploadBlockingStreamTests {
         #expect(rig.server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
     }
 
+    @Test("One that is told to be empty, and says nothing for the request's time-out, is taken for empty")
+    func silentAndEmpty() async throws {
+        let directory = try TemporaryDirectory()
+        let rig = try Rig { .text("\($0.bodyLength)") }
+        defer { rig.stop() }
+        let source = try BlockingStream(in: directory)
+        var request = request(rig.url("/"), source.stream, length: 0)
+        request.timeoutInterval = 3
+        #expect(await rig.session.load(request).text == "0")
+        #expect(rig.server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
+        try source.finish()
+    }
+
     @Test("A length that is known is told, in every message about progress")
     func knownLength() async throws {
         let delegate = RecordingDelegate()
