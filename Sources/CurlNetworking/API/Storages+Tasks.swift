@@ -101,7 +101,7 @@ extension URLCredentialStorage {
         completionHandler(matchingCredentials(for: protectionSpace))
     }
 
-    /// Stores `credential` for `protectionSpace`.
+    /// Stores `credential` for `protectionSpace`, also as its default if that is of the same user.
     public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         store(credential, for: protectionSpace)
     }

@@ -197,8 +197,20 @@ struct AuthenticationMemoryTests {
         #expect(delegate.challenges.value.last?.challenge.proposedCredential == nil)
     }
 
-    @Test("A credential that has become wrong is forgotten, and asked for anew")
+    @Test("A credential that has become wrong is forgotten, asked for anew, and replaced in the storage")
     func changed() async throws {
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let stored = Watched<[String?]>([])
+            override func set(_ credential: URLCredential, for space: URLProtectionSpace) {
+                super.set(credential, for: space)
+                stored.update { $0.append(credential.password) }
+            }
+            override func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
+                super.setDefaultCredential(credential, for: space)
+                stored.update { $0.append(credential.password) }
+            }
+        }
+        let storage = Storage()
         let isChanged = Watched(false)
         let delegate = DecidingDelegate(onChallenge: { asked in
             let new = URLCredential(user: "user", password: "new", persistence: .forSession)
@@ -208,15 +220,24 @@ struct AuthenticationMemoryTests {
             let token = isChanged.value ? Guard.token("user", "new") : Guard.token()
             return request.header("Authorization") == token
                 ? .text("open") : .status(401).header("WWW-Authenticate", "Basic realm=vault")
+        } configure: {
+            $0.urlCredentialStorage = storage
         }
         defer { rig.stop() }
         _ = try await rig.session.data(from: rig.url("/"))
+        try await storage.stored.wait { $0 == ["secret"] }
         isChanged.update { $0 = true }
         for _ in 0..<2 { #expect(await rig.session.load(rig.url("/")).text == "open") }
         let new = Guard.token("user", "new")
         #expect(rig.server.shown == [nil, Guard.token(), Guard.token(), new, new])
         // What nobody was asked about is no failure of an answer.
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
+        // The last is for the default, which another session uses without asking anybody.
+        try await storage.stored.wait { $0 == ["secret", "new", "new"] }
+        let other = URLSession.forTest { $0.urlCredentialStorage = storage }
+        defer { other.invalidateAndCancel() }
+        #expect(await other.load(rig.url("/")).text == "open")
+        #expect(rig.server.shown.dropFirst(5) == [nil, new])
     }
 
     @Test("A cached answer is for who was let in, and for nobody else")

@@ -54,6 +54,15 @@ struct CredentialStorageTaskTests {
         #expect(await storage.defaultCredential(for: Self.space(), task: task) == nil)
     }
 
+    @Test("A user's new password replaces the default credential with the old one, and no other user's")
+    func newDefault() async {
+        let (old, new, another) = (Self.credential("user", "old"), Self.credential("user"), Self.credential("another"))
+        storage.set(old, for: Self.space(), task: task)
+        #expect(await storage.defaultCredential(for: Self.space(), task: task) == old)
+        for credential in [new, another] { storage.set(credential, for: Self.space(), task: task) }
+        #expect(await storage.defaultCredential(for: Self.space(), task: task) == new)
+    }
+
     @Test("They know all objects of a space for which the stock methods have stored")
     func several() async {
         let spaces = [Self.space(), Self.space()]

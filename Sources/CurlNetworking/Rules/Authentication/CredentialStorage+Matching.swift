@@ -19,9 +19,13 @@ extension URLCredentialStorage {
         return found
     }
 
-    /// Stores `credential` for `space`, replacing one for a space with the same values.
+    /// Stores `credential` for `space`, replacing the same user's for a space with the same values, also as its default: the stock method
+    /// leaves an old password there.
     func store(_ credential: URLCredential, for space: URLProtectionSpace) {
-        set(credential, for: stored(like: space))
+        let space = stored(like: space)
+        set(credential, for: space)
+        guard let old = defaultCredential(for: space), old.user == credential.user, old != credential else { return }
+        setDefaultCredential(credential, for: space)
     }
 
     /// Makes `credential` the default for `space`, replacing that of a space with the same values.
