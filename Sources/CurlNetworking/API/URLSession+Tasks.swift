@@ -108,15 +108,15 @@ extension URLSession {
 }
 
 extension URLSessionConfiguration {
-    /// Removes all cookies, cached responses and credentials. May write files, even after it has returned: see
+    /// Removes all credentials, and then, which may take longer, all cached responses and cookies. May write files, even after it has returned: see
     /// `SessionSettings.afterStorageWrites`.
     func emptyStorages() {
-        if let urlCache { CacheStores.store(over: urlCache).removeAll() }
-        if let httpCookieStorage { CookieStore.store(over: httpCookieStorage).removeAll() }
         if let urlCredentialStorage {
             for (space, credentials) in urlCredentialStorage.allCredentials {
                 for credential in credentials.values { urlCredentialStorage.remove(credential, for: space) }
             }
         }
+        if let urlCache { CacheStores.store(over: urlCache).removeAll() }
+        if let httpCookieStorage { CookieStore.store(over: httpCookieStorage).removeAll() }
     }
 }

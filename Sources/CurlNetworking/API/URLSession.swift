@@ -136,11 +136,13 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// `completionHandler` is called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
-        let configuration = core.configuration
+        let (core, configuration) = (core, core.configuration)
         core.forgetCredentials()
         // The storages may write files, or be the program's own.
         WorkThreads.blocking.run {
             configuration.emptyStorages()
+            // Again: meanwhile, requests may have found a credential in the storage that was still to be removed.
+            core.forgetCredentials()
             self.flush(completionHandler: completionHandler)
         }
     }

@@ -271,4 +271,30 @@ struct AuthenticationMemoryTests {
         _ = try await session.data(from: server.url("/"))
         #expect(server.shown == [nil, Guard.token(), nil, Guard.token()])
     }
+
+    @Test("A request that finds a credential in the storage while the session is reset doesn't bring it back")
+    func whileReset() async throws {
+        let server = try Guard.basic()
+        defer { server.stop() }
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let (removing, mayRemove) = (Gate(), Gate())
+            override func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
+                removing.open()
+                mayRemove.waitBlocking()
+                super.remove(credential, for: space)
+            }
+        }
+        let storage = Storage()
+        defer { storage.mayRemove.open() }
+        storage.setDefaultCredential(.right(), for: server.space())
+        let session = URLSession.forTest { $0.urlCredentialStorage = storage }
+        defer { session.invalidateAndCancel() }
+        async let reset: Void = session.reset()
+        try await storage.removing.wait()
+        #expect(await session.load(server.url("/")).response?.statusCode == 200)
+        storage.mayRemove.open()
+        await reset
+        #expect(await session.load(server.url("/")).response?.statusCode == 401)
+        #expect(server.shown == [nil, Guard.token(), nil])
+    }
 }
