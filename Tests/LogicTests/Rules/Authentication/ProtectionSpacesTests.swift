@@ -291,4 +291,17 @@ struct CredentialStorageMatchingTests {
         #expect(storage.allCredentials.count == 1)
         #expect(storage.allCredentials.first?.value["u"]?.password == "b")
     }
+
+    @Test("Emptied, the storage has no default credential with an old password either")
+    func emptied() throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        let (storage, space) = (try #require(configuration.urlCredentialStorage), Self.space("http"))
+        for password in ["old", "new"] {
+            storage.set(URLCredential(user: "u", password: password, persistence: .forSession), for: space)
+        }
+        #expect(storage.defaultCredential(for: space)?.password == "old")
+        configuration.emptyStorages()
+        #expect(storage.allCredentials.isEmpty)
+        #expect(storage.defaultCredential(for: space) == nil)
+    }
 }
