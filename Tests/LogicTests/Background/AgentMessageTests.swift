@@ -100,6 +100,17 @@ struct AgentMessageTests {
         #expect(description.metrics.interval.duration == 0)
     }
 
+    @Test("Nor have metrics that are said to last for ages", arguments: [Double.infinity, 1e300, 1e10])
+    func longMetrics(duration: Double) {
+        var description = MetricsDescription(
+            TaskMetrics(hops: [], interval: DateInterval(start: Date(), duration: 1), redirectCount: 0)
+        )
+        description.end = Date(timeIntervalSinceReferenceDate: duration)
+        let metrics = URLSessionTaskMetrics(description.metrics)
+        #expect(metrics.taskInterval.duration == 0)
+        #expect(metrics.description == "0 ms, 0 redirects")
+    }
+
     @Test("Of all attempts' requests, the metrics have the last 50")
     func manyAttempts() throws {
         func attempt(_ numbers: Range<Int>) throws -> MetricsDescription {

@@ -10,6 +10,8 @@ struct MetricsDescription: Codable, Sendable, Equatable {
 
     /// An agent may try for days, so only the last hops are kept.
     static let maximumHops = 50
+    /// In seconds: a century, the longest time-out.
+    private static let longest: TimeInterval = 100 * 366 * 24 * 60 * 60
 
     init(_ metrics: TaskMetrics) {
         start = metrics.interval.start
@@ -30,7 +32,7 @@ struct MetricsDescription: Codable, Sendable, Equatable {
         let duration = end.timeIntervalSince(start)
         return TaskMetrics(
             hops: hops.map(\.hop),
-            interval: DateInterval(start: start, duration: duration > 0 ? duration : 0),
+            interval: DateInterval(start: start, duration: (0...Self.longest).contains(duration) ? duration : 0),
             redirectCount: max(0, redirectCount)
         )
     }

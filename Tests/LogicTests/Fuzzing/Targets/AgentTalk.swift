@@ -74,6 +74,7 @@ struct AgentTalk {
         _ = ending.error?.error.localizedDescription
         guard let metrics = ending.metrics?.metrics else { return }
         precondition(!(metrics.interval.duration < 0))
+        precondition(!URLSessionTaskMetrics(metrics).description.isEmpty)
         for hop in metrics.hops { _ = (hop.requestEnd, hop.responseEnd, hop.connectEnd, hop.madeResponse) }
     }
 
