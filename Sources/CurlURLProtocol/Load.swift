@@ -90,14 +90,17 @@ final class Load: NSObject, @unchecked Sendable {
 
 extension URLRequest {
     /// Without the cookies that a stock session adds when it makes a task: including secure ones and those for other paths, and even if the
-    /// request shouldn't have any. Our session adds the right ones.
+    /// request shouldn't have any. Our session adds the right ones. They are known by their names: the storage may have changed since.
     fileprivate func withoutCookies(of session: FoundationNetworking.URLSession) -> URLRequest {
-        guard let url, let field = value(forHTTPHeaderField: "Cookie"),
-            let cookies = session.configuration.httpCookieStorage?.cookies(for: url),
-            HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] == field
+        let configuration = session.configuration
+        guard configuration.httpShouldSetCookies, let url, let field = value(forHTTPHeaderField: "Cookie"),
+            let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty
         else { return self }
+        let names = Set(cookies.map(\.name))
+        let pairs = field.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+        let others = pairs.filter { pair in !names.contains(String(pair.prefix(while: { $0 != "=" }))) }
         var request = self
-        request.setValue(nil, forHTTPHeaderField: "Cookie")
+        request.setValue(others.isEmpty ? nil : others.joined(separator: "; "), forHTTPHeaderField: "Cookie")
         return request
     }
 }

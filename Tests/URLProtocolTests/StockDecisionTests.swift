@@ -68,13 +68,9 @@ struct StockDecisionTests {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
         let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
-        for (name, path, isSecure) in [("plain", "/", false), ("secure", "/", true), ("other", "/other", false)] {
-            var properties: [HTTPCookiePropertyKey: Any] = [
-                .name: name, .value: "1", .path: path, .domain: "127.0.0.1",
-            ]
-            if isSecure { properties[.secure] = "TRUE" }
-            storage?.setCookie(try #require(HTTPCookie(properties: properties)))
-        }
+        try Self.put("plain=1", into: storage)
+        try Self.put("secure=1", isSecure: true, into: storage)
+        try Self.put("other=1", path: "/other", into: storage)
         let session = StockSession.make { $0.httpCookieStorage = storage }
         defer { session.finishTasksAndInvalidate() }
         var request = URLRequest(url: server.url("/"))
@@ -82,6 +78,80 @@ struct StockDecisionTests {
         request.httpShouldHandleCookies = false
         _ = try await session.data(for: request)
         #expect(server.requests.map { $0.headers(named: "Cookie") } == [["plain=1"], []])
+    }
+
+    /// A cookie for the loopback address.
+    private static func put(
+        _ pair: String,
+        path: String = "/",
+        isSecure: Bool = false,
+        into storage: HTTPCookieStorage?
+    ) throws {
+        let parts = pair.split(separator: "=").map(String.init)
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: parts[0], .value: parts[1], .path: path, .domain: "127.0.0.1",
+        ]
+        if isSecure { properties[.secure] = "TRUE" }
+        storage?.setCookie(try #require(HTTPCookie(properties: properties)))
+    }
+
+    /// What a request carries whose task is made before `change` and resumed after it.
+    private static func cookiesSent(
+        in request: (URL) -> URLRequest = { URLRequest(url: $0) },
+        from storage: HTTPCookieStorage?,
+        after change: () throws -> Void
+    ) async throws -> [String] {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = StockSession.make { $0.httpCookieStorage = storage }
+        defer { session.finishTasksAndInvalidate() }
+        let isComplete = Gate()
+        let task = session.dataTask(with: request(server.url("/"))) { _, _, _ in isComplete.open() }
+        try change()
+        task.resume()
+        try await isComplete.wait()
+        return server.requests.flatMap { $0.headers(named: "Cookie") }
+    }
+
+    @Test("Those that are for it are sent as they are when the task is resumed, and no others for having changed")
+    func changedCookies() async throws {
+        let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        try Self.put("plain=1", into: storage)
+        try Self.put("secure=1", isSecure: true, into: storage)
+        let sent = try await Self.cookiesSent(from: storage) { try Self.put("plain=2", into: storage) }
+        #expect(sent == ["plain=2"])
+    }
+
+    @Test("Of a Cookie field that the program has set, what the storage doesn't have is kept")
+    func ownCookies() async throws {
+        let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        let request: (URL) -> URLRequest = { url in
+            var request = URLRequest(url: url)
+            request.setValue("mine=1; stored=1", forHTTPHeaderField: "Cookie")
+            return request
+        }
+        let sent = try await Self.cookiesSent(in: request, from: storage) { try Self.put("stored=2", into: storage) }
+        #expect(sent == ["mine=1; stored=2"])
+    }
+
+    @Test("In a session that sets no cookies it is sent, though the program has it from the storage")
+    func cookiesByHand() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
+        try Self.put("plain=1", into: storage)
+        let session = StockSession.make {
+            $0.httpCookieStorage = storage
+            $0.httpShouldSetCookies = false
+        }
+        defer { session.finishTasksAndInvalidate() }
+        var request = URLRequest(url: server.url("/"))
+        let cookies = try #require(storage?.cookies(for: server.url("/")))
+        for (name, value) in HTTPCookie.requestHeaderFields(with: cookies) {
+            request.setValue(value, forHTTPHeaderField: name)
+        }
+        _ = try await session.data(for: request)
+        #expect(server.requests.map { $0.headers(named: "Cookie") } == [["plain=1"]])
     }
 
     @Test("The delegate decides about what is stored in the cache")
