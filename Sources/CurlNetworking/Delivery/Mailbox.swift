@@ -219,27 +219,39 @@ struct Mailbox {
     }
 
     /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the task
-    /// has become. True if the caller must schedule a delivery.
-    mutating func discard() -> Bool {
+    /// has become.
+    mutating func discard() -> Discarded {
+        var dropped: [Message] = []
         messages.removeAll { message in
             switch message {
-            case .completed, .end, .resumeData, .call, .progress: false
+            case .completed, .end, .resumeData, .call, .progress: return false
             // A captured connection is the program's, and nothing else is told after that.
-            case .event(.captured): false
+            case .event(.captured): return false
             // The completion is about the new task.
-            case .event(.becameDownload), .event(.becameStream): false
-            case .event, .question: true
+            case .event(.becameDownload), .event(.becameStream): return false
+            case .event, .question:
+                dropped.append(message)
+                return true
             }
         }
         informationalCount = 0
         removeBody()
-        return answered()
+        return Discarded(messages: dropped, schedules: answered())
+    }
+
+    /// What is no longer wanted. Released without the task's lock: there may be objects of the program's in it, whose `deinit` may look at the
+    /// task.
+    struct Discarded {
+        /// In no particular order.
+        fileprivate(set) var messages: [Message] = []
+        /// Whether the caller must schedule a delivery, of what was kept.
+        fileprivate(set) var schedules = false
     }
 
     /// The response's disposition, if it was asked for, is no longer waited for: the task is about to fail, and what follows the response is
-    /// of no use. True if the caller must schedule a delivery.
-    mutating func giveUpAnswer() -> Bool {
-        isAwaitingAnswer && discard()
+    /// of no use.
+    mutating func giveUpAnswer() -> Discarded {
+        isAwaitingAnswer ? discard() : Discarded()
     }
 
     private mutating func removeBody() {

@@ -217,7 +217,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     func replaceRequest(_ request: URLRequest) {
         self.request = request
-        handle.shared.withLock { $0.currentRequest = request }
+        handle.showRequest(request)
     }
 
     // MARK: - Time
@@ -242,15 +242,15 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     func finish(_ outcome: Outcome) {
         pool.loop.preconditionOnLoop()
         let isSuccess = outcome.error == nil
-        guard let schedules = handle.shared.withLock({ $0.finish(isSuccess: isSuccess) }) else { return }
-        if schedules { handle.scheduleAtEndOfRound() }
+        guard let discarded = handle.shared.withLock({ $0.finish(isSuccess: isSuccess) }) else { return }
+        handle.drop(discarded)
         guard case .failure(let error) = outcome else { return end(outcome) }
         place.noteFailure()
         end(.failure(error.with(phase: phase.transfer?.phase ?? .preparing)))
     }
 
     private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
-        if handle.shared.withLock({ $0.mailbox.discard() }) { handle.scheduleAtEndOfRound() }
+        handle.drop(handle.shared.withLock { $0.mailbox.discard() })
         end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation == .keepingPartialFile)
     }
 
@@ -304,7 +304,7 @@ extension Loader: ClocksOwner {
         // If the task was waiting for a connection, says why there was none.
         case .resource:
             // What the delegate hasn't answered by now doesn't hold up the end.
-            if handle.shared.withLock({ $0.mailbox.giveUpAnswer() }) { handle.scheduleAtEndOfRound() }
+            handle.drop(handle.shared.withLock { $0.mailbox.giveUpAnswer() })
             finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
         }
     }

@@ -34,14 +34,16 @@ extension StatefulTaskEngine {
 
     /// Cancels the task, and drops what its owner hasn't been told yet.
     func discard(_ task: URLSessionTask) {
-        var schedules = false
+        var discarded = Mailbox.Discarded()
         act(for: task) { state in
             // After the transfer there is nothing to stop, only messages that need not be delivered: dropped before the loop can release
             // them.
-            if state.machine.stage == .finished { schedules = state.mailbox.discard() }
+            if state.machine.stage == .finished { discarded = state.mailbox.discard() }
             return state.machine.cancel(.discardingBody)
         }
-        if schedules { scheduleDelivery() }
+        if discarded.schedules { scheduleDelivery() }
+        // Released without the lock.
+        withExtendedLifetime(discarded) {}
     }
 
     func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void) {

@@ -14,6 +14,12 @@ extension TaskHandle {
         if let delivery { pool.deliverAtEndOfRound(delivery) }
     }
 
+    /// Releases what was discarded, without the lock, and has what was kept delivered. Loop.
+    func drop(_ discarded: Mailbox.Discarded) {
+        if discarded.schedules { scheduleAtEndOfRound() }
+        withExtendedLifetime(discarded) {}
+    }
+
     func ask(_ question: TaskQuestion) {
         post(.question(question))
     }

@@ -161,6 +161,16 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         work = .over
     }
 
+    /// Shows `request` as the current one. The one before may hold the last reference to a stream of the program's, whose `deinit` may look at
+    /// the task: it is released without the lock. Loop.
+    func showRequest(_ request: URLRequest) {
+        let old = shared.withLock { shared in
+            defer { shared.currentRequest = request }
+            return shared.currentRequest
+        }
+        withExtendedLifetime(old) {}
+    }
+
     /// Makes another task of this one, or divides its body: now or, if its end is certain, once the outcome is there. Until then an upload's
     /// resume data may still be written. Loop.
     func convert(_ conversion: @escaping () -> Void) {

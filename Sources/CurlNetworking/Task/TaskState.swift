@@ -133,11 +133,11 @@ struct TaskState: ~Copyable {
 
     // MARK: - The end
 
-    /// The transfer is over. nil if it was before; otherwise whether the caller must schedule a delivery.
-    mutating func finish(isSuccess: Bool) -> Bool? {
+    /// The transfer is over. nil if it was before; otherwise what was discarded.
+    mutating func finish(isSuccess: Bool) -> Mailbox.Discarded? {
         guard machine.finish(isSuccess: isSuccess) else { return nil }
         // The task was cancelled before the loop could look: pending questions get no answer any more.
-        return machine.cancellation != nil && mailbox.discard()
+        return machine.cancellation != nil ? mailbox.discard() : Mailbox.Discarded()
     }
 
     /// Passes the resume data to those who asked for it. True if the caller must schedule a delivery.
