@@ -3,34 +3,41 @@ import FoundationNetworking
 
 /// The stock module's side of a load: its task, session and client. Any thread.
 ///
-/// `@unchecked Sendable`: nothing changes, and the stock module's objects may be used from any thread.
+/// `@unchecked Sendable`: nothing changes, and the stock module's objects may be used from any thread, but for the client.
 final class Stock: @unchecked Sendable {
     let task: FoundationNetworking.URLSessionTask
     let session: FoundationNetworking.URLSession
     let sink: StockSink
+    /// The delegate that the task or its session had when the task was started, as long as they keep it. Read only then: a session changes its
+    /// property on its delegate queue.
+    private(set) weak var delegate: (any FoundationNetworking.URLSessionTaskDelegate)?
+    /// The session's own serial queue. The client is called there alone: it looks the task up in the session's list, which no lock guards. And
+    /// a cancellation, which waits for that queue, so finds the task either ended or not.
+    private let workQueue: DispatchQueue
     /// Kept by the stock task while it runs.
     private weak var stockProtocol: CurlURLProtocol?
 
-    /// Called on the queue on which the stock module starts protocols. nil if the task, its session or its sink can't be found.
+    /// Called on the work queue, where the stock module starts protocols. nil if the task, its session, that queue or the task's sink can't be
+    /// found.
     init?(_ stockProtocol: CurlURLProtocol) {
-        guard let task = stockProtocol.task, let session = task.stockSession, let sink = session.stockSink(of: task)
+        guard let task = stockProtocol.task, let session = task.stockSession, let workQueue = session.stockWorkQueue,
+            let sink = session.stockSink(of: task)
         else { return nil }
         self.task = task
         self.session = session
         self.sink = sink
+        self.workQueue = workQueue
         self.stockProtocol = stockProtocol
+        delegate =
+            switch sink {
+            case .handler(let own?): own
+            case .handler(nil), .delegate:
+                task.delegate ?? session.delegate as? any FoundationNetworking.URLSessionTaskDelegate
+            }
     }
 
-    /// The delegate of the task or its session.
-    var delegate: (any FoundationNetworking.URLSessionTaskDelegate)? {
-        switch sink {
-        case .handler(let own?): own
-        case .handler(nil), .delegate:
-            task.delegate ?? session.delegate as? any FoundationNetworking.URLSessionTaskDelegate
-        }
-    }
-
-    /// Calls `action` with the delegate of the task or its session, on the session's delegate queue, or `orElse` at once if there is none.
+    /// Calls `action` with the delegate, on the session's delegate queue and after what the client was told before, or `orElse` at once if
+    /// there is none.
     func ask(
         _ action:
             @escaping @Sendable (
@@ -40,7 +47,9 @@ final class Stock: @unchecked Sendable {
         orElse: () -> Void = {}
     ) {
         guard let delegate else { return orElse() }
-        session.delegateQueue.addOperation { action(self, self.session, delegate) }
+        workQueue.async {
+            self.session.delegateQueue.addOperation { action(self, self.session, delegate) }
+        }
     }
 
     // MARK: - Messages to the client
@@ -57,7 +66,7 @@ final class Stock: @unchecked Sendable {
 
     func finish() {
         tell { stockProtocol, client in
-            guard let refusal = task.response as? Refusal else {
+            guard let refusal = self.task.response as? Refusal else {
                 return client.urlProtocolDidFinishLoading(stockProtocol)
             }
             refusal.withoutURL { client.urlProtocolDidFinishLoading(stockProtocol) }
@@ -68,9 +77,14 @@ final class Stock: @unchecked Sendable {
         tell { $1.urlProtocol($0, didFailWithError: error) }
     }
 
-    private func tell(_ body: (CurlURLProtocol, any FoundationNetworking.URLProtocolClient) -> Void) {
-        guard let stockProtocol, let client = stockProtocol.client else { return }
-        body(stockProtocol, client)
+    /// Calls `body` on the work queue, unless the task has ended by then, and never waits for that.
+    private func tell(
+        _ body: @escaping @Sendable (CurlURLProtocol, any FoundationNetworking.URLProtocolClient) -> Void
+    ) {
+        workQueue.async {
+            guard let stockProtocol = self.stockProtocol, let client = stockProtocol.client else { return }
+            body(stockProtocol, client)
+        }
     }
 }
 

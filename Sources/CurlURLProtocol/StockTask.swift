@@ -1,8 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-// What the stock module tells only its own protocols, read by reflection: a task's session, its sink and its upload's body. Each name and
-// type is checked. Where a version of the stock module differs, the answer is nil, and the task fails with a clear error.
+// What the stock module tells only its own protocols, read by reflection: a task's session and that session's work queue, its sink and its
+// upload's body. Each name and type is checked. Where a version of the stock module differs, the answer is nil, and the task fails with a
+// clear error.
 
 /// The body of a stock upload task.
 enum StockBody {
@@ -21,6 +22,11 @@ enum StockSink {
 }
 
 extension FoundationNetworking.URLSession {
+    /// The serial queue on which the session does everything but call its delegate and handlers; nil if it can't be found.
+    var stockWorkQueue: DispatchQueue? {
+        (reflect("workQueue", of: self) ?? nil) as? DispatchQueue
+    }
+
     /// nil if it can't be found. Call it on the queue on which protocols are started.
     func stockSink(of task: FoundationNetworking.URLSessionTask) -> StockSink? {
         guard let registry = reflect("taskRegistry", of: self) ?? nil,
