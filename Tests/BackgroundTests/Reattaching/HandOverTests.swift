@@ -16,17 +16,7 @@ extension BackgroundTests {
             defer { rig.end() }
             let folder = SessionFolder(url: agent.folder.session(rig.identifier), log: .none)
             try folder.prepare()
-            let listings = try (101...120).map { number in
-                let submission = try TaskSubmission.download(URLRequest(url: rig.url("/")), identifier: number)
-                let progress = TaskProgress(key: submission.key)
-                let name = TemporaryName.kept.make()
-                try Data("\(number)".utf8).write(to: folder.files.appendingPathComponent(name))
-                return TaskListing(
-                    submission: submission,
-                    progress: progress,
-                    ending: TaskEnding(file: name, progress: progress)
-                )
-            }
+            let listings = try (101...120).map { try complete($0, rig, folder) }
             let queue = rig.session.delegateQueue
             queue.isSuspended = true
             _ = rig.download()
@@ -41,6 +31,48 @@ extension BackgroundTests {
                 #expect(rig.delegate.record.value.completions[number] == [nil])
                 #expect(rig.delegate.record.value.bodies[number] == Data("\(number)".utf8))
             }
+        }
+
+        /// A download that is complete, with its number as the file's content.
+        private func complete(_ number: Int, _ rig: BackgroundRig, _ folder: SessionFolder) throws -> TaskListing {
+            let submission = try TaskSubmission.download(URLRequest(url: rig.url("/")), identifier: number)
+            let progress = TaskProgress(key: submission.key)
+            let name = TemporaryName.kept.make()
+            try Data("\(number)".utf8).write(to: folder.files.appendingPathComponent(name))
+            return TaskListing(
+                submission: submission,
+                progress: progress,
+                ending: TaskEnding(file: name, progress: progress)
+            )
+        }
+
+        @Test("A complete download waits for its delegate, though no agent could be reached meanwhile")
+        func waitingWithoutAgent() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let folder = SessionFolder(url: agent.folder.session(rig.identifier), log: .none)
+            try folder.prepare()
+            let listing = try complete(101, rig, folder)
+            let queue = rig.session.delegateQueue
+            queue.isSuspended = true
+            _ = rig.download()
+            try await agent.greet(with: [.listing(listing), .welcome])
+            _ = try await agent.submissions(1)
+            agent.hangUp()
+            try await agent.greet(2, with: [.refused(.other("no"))])
+            try await agent.goodbye()
+            _ = rig.download()
+            try await agent.greet(3, with: [.listing(listing), .welcome])
+            // The program says this after what it has to say about the listing.
+            _ = try await agent.submissions(2)
+            #expect(try await agent.acknowledgements(0) == [])
+
+            queue.isSuspended = false
+            #expect(try await agent.acknowledgements(1) == [listing.submission.key])
+            #expect(rig.delegate.record.value.completions[101] == [nil])
+            #expect(rig.delegate.record.value.bodies[101] == Data("101".utf8))
         }
 
         private func openFiles(in directory: URL) -> [String] {

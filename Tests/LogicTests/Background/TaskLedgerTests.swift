@@ -42,9 +42,9 @@ struct TaskLedgerTests {
     @Test("A file that couldn't be handed over is left to the next session, whatever else happens")
     mutating func file() {
         ledger.restore("a", key, hasEnded: true)
-        _ = ledger.giveUp()
+        _ = ledger.giveUp { _ in false }
         #expect(acknowledge(key, keepsFile: true) == [false, true])
-        _ = ledger.giveUp()
+        _ = ledger.giveUp { _ in false }
         ledger.forget(key)
         _ = ledger.compare(with: [key])
         guard case .left = ledger[key] else {
@@ -73,7 +73,8 @@ struct TaskLedgerTests {
         ledger.restore("a", acknowledged, hasEnded: true)
         _ = acknowledge(acknowledged)
         ledger.add("b", key)
-        #expect(ledger.giveUp() == ["b"])
+        let failed = ledger.giveUp { _ in false }
+        #expect(failed == ["b"])
         #expect(ledger.unconfirmed == 0 && ledger.unrecorded == [key])
         #expect(acknowledge(key) == [false, false])
         for key in [key, acknowledged] {
@@ -84,6 +85,22 @@ struct TaskLedgerTests {
             ledger.forget(key)
             #expect(ledger[key] == nil)
         }
+    }
+
+    @Test("A result that the delegate has yet to be told of stays with an agent that comes after none could be reached")
+    mutating func givingUpWithResult() {
+        let told = UUID()
+        for key in [key, told] { ledger.restore("a", key, hasEnded: true) }
+        _ = ledger.giveUp { _ in true }
+        #expect(ledger.isRecorded(key))
+        // Nobody confirms that, so nothing waits for it.
+        let (tellsAgent, _) = ledger.acknowledge(told, keepsFile: false, hasAgent: false)
+        #expect(!tellsAgent && ledger.unconfirmed == 0)
+        guard case .unwanted = ledger[told] else {
+            Issue.record("it isn't unwanted")
+            return
+        }
+        #expect(acknowledge(key) == [true, true])
     }
 
     @Test("What an agent doesn't have, it has lost, forgotten as it should, or not heard of")

@@ -232,7 +232,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
         queue.sync {
             let key = engine.key
-            let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile)
+            let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile, hasAgent: hasAgent)
             isRecorded(key)
             if tellsAgent, case .attached(let channel) = phase {
                 channel.send(.acknowledge(key))
@@ -242,6 +242,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 tellFinished()
                 callWaiting()
             }
+        }
+    }
+
+    /// Whether there is an agent, or one is being looked for.
+    private var hasAgent: Bool {
+        switch phase {
+        case .connecting, .greeting, .attached: true
+        case .detached, .closed: false
         }
     }
 
@@ -358,7 +366,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         phase = .detached
         failures = 0
         losses.forget()
-        for engine in tasks.giveUp() { engine.fail(error) }
+        for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
         attached()
         closeIfConfirmed()
     }

@@ -84,17 +84,23 @@ struct TaskLedger<Engine> {
 
     /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the last
     /// of the late ones.
-    mutating func acknowledge(_ key: UUID, keepsFile: Bool) -> (tellsAgent: Bool, areAllTold: Bool) {
+    ///
+    /// - Parameter hasAgent: Whether there is an agent, or may be one soon: no other confirms anything.
+    mutating func acknowledge(
+        _ key: UUID,
+        keepsFile: Bool,
+        hasAgent: Bool = true
+    ) -> (tellsAgent: Bool, areAllTold: Bool) {
         guard case .open(_, let record, let isLate) = entries[key] else { return (false, false) }
         let entry: Entry? =
             switch record {
             case _ where keepsFile: .left
             case .none: nil
-            case .exists: .acknowledged
+            case .exists: hasAgent ? .acknowledged : .unwanted
             case .unwanted: .unwanted
             }
         set(key, entry)
-        return (record == .exists && !keepsFile, isLate && late == 0)
+        return (record == .exists && !keepsFile && hasAgent, isLate && late == 0)
     }
 
     /// The agent has forgotten the task.
@@ -126,9 +132,12 @@ struct TaskLedger<Engine> {
     }
 
     /// There is no agent: all tasks fail here, and one that comes later has to drop them. Returns those whose delegates must be told.
-    mutating func giveUp() -> [Engine] {
+    ///
+    /// - Parameter isOver: Whether a task has ended before. The agent keeps the result until the delegate has been told of it.
+    mutating func giveUp(isOver: (Engine) -> Bool) -> [Engine] {
         for (key, entry) in entries {
             switch entry {
+            case .open(let engine, .exists, _) where isOver(engine): break
             case .open(let engine, _, let isLate): set(key, .open(engine, .unwanted, isLate: isLate))
             case .acknowledged: set(key, .unwanted)
             case .unwanted, .left: break
