@@ -162,7 +162,7 @@ extension BackgroundTests {
                 task.completed(attempt, nil)
                 // The sync's end waits for this queue. If the agent were killed now:
                 #expect(!task.hasEnded && task.needsAgent && task.listing.ending == nil)
-                var stored = try #require(folder.readTasks().first)
+                var stored = try #require(try folder.readTasks().first)
                 let file = try #require(stored.record.ending?.file)
                 let isWhole = stored.checkFile()
                 #expect(isWhole && task.files == [file])
@@ -196,7 +196,7 @@ extension BackgroundTests {
             configuration.curl.temporaryDirectory = program.url
             let settings = SessionDescription(configuration, delegate: nil)
             let session = AgentSession(SessionRecord(identifier: "test", settings: settings), in: folder, on: queue) {}
-            queue.sync { session.load(folder.readTasks()) }
+            try queue.sync { session.load(try folder.readTasks()) }
             #expect(try await server.request(number: 1).header("Range") == "bytes=1000-")
             #expect(program.content == [])
             queue.sync { session.close() }

@@ -24,6 +24,8 @@ final class BackgroundAgent: @unchecked Sendable {
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
     private var idleChecks = 0
+    /// Before sessions are read that couldn't be read before.
+    private var readBackoff = RetryBackoff()
     /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
     private var arrivalTime = Duration.seconds(10)
 
@@ -73,40 +75,73 @@ final class BackgroundAgent: @unchecked Sendable {
         try result.get()
     }
 
+    /// Continues the tasks of all sessions, those excepted that can't be read at the moment: they are read later, or when a program comes for
+    /// them. All records are read before the first transfer takes descriptors.
     private func load() {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.sessions.path)) ?? []
-        for name in names.sorted() {
-            let url = folder.sessions.appendingPathComponent(name, isDirectory: true)
-            let sessionFolder = SessionFolder(url: url, log: log)
-            do throws(URLError) {
-                try sessionFolder.prepare()
-            } catch {
-                log.write("ignored \(name): \(error.localizedDescription)")
-                continue
+        let loaded = Set(sessions.values.map(\.folder.url.lastPathComponent))
+        var found: [(session: AgentSession, tasks: [StoredTask])] = []
+        var isComplete = true
+        do throws(SystemError) {
+            for name in try SessionFolder.names(in: folder.sessions.path).sorted() where !loaded.contains(name) {
+                do throws(SystemError) {
+                    if let one = try findSession(name) { found.append(one) }
+                } catch {
+                    log.write("\(name) can't be read: \(error)")
+                    isComplete = false
+                }
             }
-            guard let record = sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name
-            else {
-                log.write("ignored \(name): it has no record of a session")
-                continue
-            }
-            let session = makeSession(record)
-            session.load(sessionFolder.readTasks())
-            forgetIfOver(session, record.identifier)
+        } catch {
+            log.write("the sessions can't be read: \(error)")
+            isComplete = false
+        }
+        for (session, tasks) in found {
+            session.load(tasks)
+            forgetIfOver(session, session.record.identifier)
+        }
+        guard !isComplete else { return }
+        queue.asyncAfter(deadline: .after(readBackoff.delay(jitter: .random(in: 0...1)))) { [self] in
+            load()
+            exitIfIdle()
         }
     }
 
+    /// A session that an earlier agent has left; nil if there is none in the folder `name`.
+    private func findSession(_ name: String) throws(SystemError) -> (session: AgentSession, tasks: [StoredTask])? {
+        let sessionFolder = sessionFolder(named: name)
+        // If this fails for want of a descriptor, so does reading.
+        let preparation = Result { () throws(URLError) in try sessionFolder.prepare() }
+        guard let record = try sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name
+        else {
+            log.write("ignored \(name): it has no record of a session")
+            return nil
+        }
+        let tasks = try sessionFolder.readTasks()
+        if case .failure(let error) = preparation {
+            log.write("ignored \(name): \(error.localizedDescription)")
+            return nil
+        }
+        return (makeSession(record), tasks)
+    }
+
+    private func sessionFolder(named name: String) -> SessionFolder {
+        SessionFolder(url: folder.sessions.appendingPathComponent(name, isDirectory: true), log: log)
+    }
+
     private func makeSession(_ record: SessionRecord) -> AgentSession {
-        let sessionFolder = SessionFolder(url: folder.session(record.identifier), log: log)
+        let sessionFolder = sessionFolder(named: folder.session(record.identifier).lastPathComponent)
         let session = AgentSession(record, in: sessionFolder, on: queue) { [unowned self] in exitIfIdle() }
         sessions[record.identifier] = session
         return session
     }
 
-    /// The session that a program has come for. If its record couldn't be read, those of its tasks may be there all the same.
-    private func session(for wanted: Hello.Session) -> AgentSession {
+    /// The session that a program has come for. If its record couldn't be read, those of its tasks may be there all the same. Throws if any of
+    /// them can't be read at the moment.
+    private func session(for wanted: Hello.Session) throws(SystemError) -> AgentSession {
         if let session = sessions[wanted.identifier] { return session }
-        let session = makeSession(SessionRecord(identifier: wanted.identifier, settings: wanted.settings))
-        let stored = session.folder.readTasks()
+        let sessionFolder = sessionFolder(named: folder.session(wanted.identifier).lastPathComponent)
+        let record = try sessionFolder.readSession().flatMap { $0.identifier == wanted.identifier ? $0 : nil }
+        let stored = try sessionFolder.readTasks()
+        let session = makeSession(record ?? SessionRecord(identifier: wanted.identifier, settings: wanted.settings))
         guard !stored.isEmpty else { return session }
         do throws(URLError) {
             try session.folder.prepare()
@@ -282,7 +317,14 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             return
         }
-        let session = session(for: wanted)
+        let session: AgentSession
+        do throws(SystemError) {
+            session = try self.session(for: wanted)
+        } catch {
+            log.write("connection of \(channel.peer.pid): its session can't be read: \(error)")
+            channel.send(.refused(.notNow("The agent can't read what it has of the session: \(error).")))
+            return
+        }
         guard !session.checkAttached() else {
             channel.send(.refused(.inUse(pid: session.status.pid ?? 0)))
             return

@@ -70,6 +70,8 @@ extension BackgroundClient {
                     "The agent speaks version \(version) of the protocol, and not \(Hello.currentVersion)."
                 )
             )
+        case .notNow(let text):
+            retry(after: AgentLauncher.failure(text))
         case .other(let text):
             fail(AgentLauncher.failure(text))
         }

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// A record is written to a temporary file, synced, and renamed, so it is complete in its old or its new state, whatever happens in
 /// between. Records of new tasks are renamed first, so that the sync covers their names as well. Anything that is read may have been
-/// written by another program, so it is checked, and set aside if it is wrong.
+/// written by another program, so it is checked, and set aside if it is wrong. What can't be read at the moment stays where it is.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -82,7 +82,8 @@ struct SessionFolder {
     /// Removes the folder and everything in it, except what was set aside: nothing as long as there is the record of a task, which may need
     /// the rest.
     func remove() {
-        guard !names.contains(where: { $0.hasSuffix(RecordName.suffix) || $0.hasSuffix(RecordName.batchSuffix) })
+        guard let names = try? names,
+            !names.contains(where: { $0.hasSuffix(RecordName.suffix) || $0.hasSuffix(RecordName.batchSuffix) })
         else { return }
         try? FileManager.default.removeItem(at: files)
         unlink(path(Self.recordName))
@@ -124,9 +125,9 @@ struct SessionFolder {
 
     // MARK: - Reading
 
-    /// The session's record; nil if there is no valid one.
-    func readSession() -> SessionRecord? {
-        guard let record = read(SessionRecord.self, named: Self.recordName) else { return nil }
+    /// The session's record; nil if there is no valid one. Throws if it can't be read at the moment.
+    func readSession() throws(SystemError) -> SessionRecord? {
+        guard let record = try read(SessionRecord.self, named: Self.recordName) else { return nil }
         guard record.version == TaskRecord.currentVersion else {
             setAside(Self.recordName, "version \(record.version)")
             return nil
@@ -134,15 +135,40 @@ struct SessionFolder {
         return record
     }
 
-    private var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? [] }
+    private var names: [String] {
+        get throws(SystemError) { try Self.names(in: path) }
+    }
 
-    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside.
-    func readTasks() -> [StoredTask] {
-        let names = names
+    /// What is in a folder; nothing if there is no such folder.
+    static func names(in path: String) throws(SystemError) -> [String] {
+        guard let stream = opendir(path) else {
+            let error = SystemError.current
+            if [ENOENT, ENOTDIR].contains(error.code) { return [] }
+            throw error
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name != ".", name != ".." { names.append(name) }
+            // How a failure is told from the end.
+            errno = 0
+        }
+        guard errno == 0 else { throw .current }
+        return names
+    }
+
+    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside. Throws if a record can't be read at the moment: then
+    /// it isn't known which files belong to tasks.
+    func readTasks() throws(SystemError) -> [StoredTask] {
+        let names = try names
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
         var tasks: [UUID: StoredTask] = [:]
         for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
-            guard let record = read(TaskRecord.self, named: name) else { continue }
+            guard let record = try read(TaskRecord.self, named: name) else { continue }
             let fault = record.fault ?? (record.name == RecordName(name) ? nil : "another task's name")
             if let fault {
                 setAside(name, fault)
@@ -150,13 +176,13 @@ struct SessionFolder {
                 tasks[record.submission.key] = StoredTask(record, in: self, batch: nil)
             }
         }
-        for name in names.filter({ $0.hasSuffix(RecordName.batchSuffix) }) { readBatch(name, into: &tasks) }
+        for name in names.filter({ $0.hasSuffix(RecordName.batchSuffix) }) { try readBatch(name, into: &tasks) }
         return tasks.values.sorted { $0.record.submission.identifier < $1.record.submission.identifier }
     }
 
     /// Each line is a record of its own: only invalid ones are set aside. The record of a task that has its own file is void.
-    private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) {
-        guard let content = content(of: name) else { return }
+    private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) throws(SystemError) {
+        guard let content = try content(of: name) else { return }
         let batch = RecordBatch(path: path(name))
         for (place, line) in RecordBatch.lines(of: content) {
             let record = try? WireCoding.decoder.decode(TaskRecord.self, from: line)
@@ -176,8 +202,8 @@ struct SessionFolder {
         batch.removeIfEmpty()
     }
 
-    private func read<Record: Decodable>(_ type: Record.Type, named name: String) -> Record? {
-        guard let data = content(of: name) else { return nil }
+    private func read<Record: Decodable>(_ type: Record.Type, named name: String) throws(SystemError) -> Record? {
+        guard let data = try content(of: name) else { return nil }
         guard let record = try? WireCoding.decoder.decode(type, from: data) else {
             setAside(name, "it can't be read")
             return nil
@@ -185,27 +211,29 @@ struct SessionFolder {
         return record
     }
 
-    /// nil if there is no such file, or it isn't one of ours.
-    private func content(of name: String) -> Data? {
+    /// nil if there is no such file, or it isn't one of ours. Throws if it can't be read at the moment, perhaps for want of a descriptor.
+    private func content(of name: String) throws(SystemError) -> Data? {
         let descriptor = uninterrupted { open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else {
-            if errno != ENOENT { setAside(name, "\(SystemError.current)") }
+            let error = SystemError.current
+            switch error.code {
+            case ENOENT, ENOTDIR: break
+            // A symbolic link, a socket, or no file that this user may read.
+            case ELOOP, ENXIO, EACCES: setAside(name, "\(error)")
+            default: throw error
+            }
             return nil
         }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+        guard fstat(descriptor, &status) == 0 else { throw .current }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
             status.st_mode & 0o077 == 0, status.st_size <= Self.maximumLength
         else {
             setAside(name, "not a private file of this user")
             return nil
         }
-        do throws(SystemError) {
-            return try DescriptorBytes.read(descriptor, count: Int(status.st_size))
-        } catch {
-            setAside(name, "it can't be read: \(error)")
-            return nil
-        }
+        return try DescriptorBytes.read(descriptor, count: Int(status.st_size))
     }
 
     /// Moves a file out of the way, to where it can be inspected.

@@ -90,6 +90,8 @@ enum Refusal: Codable, Sendable, Equatable {
     case inUse(pid: Int32)
     /// The agent speaks this version.
     case version(Int)
+    /// Another attempt, a little later, may succeed.
+    case notNow(String)
     case other(String)
 }
 
