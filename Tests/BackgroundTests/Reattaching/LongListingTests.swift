@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("Tasks that take long to describe")
@@ -37,6 +38,29 @@ extension BackgroundTests {
             try await rig.delegate.success(of: rig.download())
             try await rig.server.waitForRequests(5)
             #expect(await rig.session.allTasks.map { $0.originalRequest?.httpMethod } == ["POST", "POST"])
+        }
+
+        @Test("However long new tasks are, an agent that reads slowly gets all of them over one connection")
+        func slowAgent() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            _ = rig.download()
+            try await agent.greet()
+            _ = try await agent.submissions(1)
+            agent.stopReading()
+            // More than a connection keeps for an end that doesn't read.
+            let (count, length) = (12, 20_000_000)
+            let request = URLRequest(rig.url("/"), method: "POST", body: Data(count: length))
+            for _ in 0..<count { rig.session.downloadTask(with: request).resume() }
+            // By the time of the answer, the session has begun to tell the agent of them.
+            #expect(await rig.session.allTasks.count == count + 1)
+            agent.readOn()
+            let submissions = try await agent.submissions(count + 1)
+            let lengths = submissions.map { $0.request.body?.count ?? 0 }
+            #expect(lengths == [0] + Array(repeating: length, count: count))
+            #expect(agent.helloCount == 1)
         }
 
         @Test("A request that doesn't fit into a message of 32 MiB fails, and the next is loaded")

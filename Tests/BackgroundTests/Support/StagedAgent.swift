@@ -55,6 +55,20 @@ final class StagedAgent: @unchecked Sendable {
         }
     }
 
+    /// It hears nothing, and can't say anything, until `readOn()`.
+    func stopReading() {
+        queue.suspend()
+    }
+
+    func readOn() {
+        queue.resume()
+    }
+
+    /// How often programs have said hello.
+    var helloCount: Int {
+        heard.value.filter { if case .hello = $0 { true } else { false } }.count
+    }
+
     func say(_ messages: [AgentMessage]) {
         queue.sync { for message in messages { channel?.send(message) } }
     }

@@ -48,6 +48,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var failures = 0
     var losses = AgentLosses()
     var tasks = TaskLedger<BackgroundEngine>()
+    /// New tasks that wait for the agent to read what is on its way to it, with their cookies.
+    private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
     var checkpoints = Checkpoints()
@@ -164,7 +166,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 guard !self.isOver(engine) else { return }
                 self.enlist(engine)
             } else if case .attached(let channel) = self.phase {
-                // Follows the submission, which has been sent.
+                // Follows the submission; one that has yet to be sent will have this wish.
                 channel.send(.wish(engine.key, engine.wish))
             }
         }
@@ -188,20 +190,35 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func submit(_ engine: BackgroundEngine, _ channel: Channel) {
         guard let cookies = engine.sentCookies, let url = engine.originalRequest?.url else {
-            return submit(engine, with: [], channel)
+            return submit(engine, with: [])
         }
         cookies.findCookies(for: url) { [self] found in
             queue.async {
                 // If another agent has attached since, the task was submitted to that one.
-                guard case .attached(let current) = self.phase, current === channel,
-                    self.tasks.engine(engine.key) === engine, !self.isOver(engine)
-                else { return }
-                self.submit(engine, with: found ?? [], channel)
+                guard case .attached(let current) = self.phase, current === channel else { return }
+                self.submit(engine, with: found ?? [])
             }
         }
     }
 
-    private func submit(_ engine: BackgroundEngine, with cookies: [StoredCookie], _ channel: Channel) {
+    private func submit(_ engine: BackgroundEngine, with cookies: [StoredCookie]) {
+        // The connection may have been lost just now.
+        guard case .attached = phase else { return }
+        unsubmitted.append((engine, cookies))
+        submitWaiting()
+    }
+
+    /// Submits new tasks, waiting for the agent to read where much is on its way.
+    private func submitWaiting() {
+        while case .attached(let channel) = phase, let (engine, cookies) = unsubmitted.first {
+            if channel.isBackedUp { return channel.whenWritten { [weak self] in self?.submitWaiting() } }
+            unsubmitted.removeFirst()
+            guard tasks.engine(engine.key) === engine, !isOver(engine) else { continue }
+            send(engine, with: cookies, channel)
+        }
+    }
+
+    private func send(_ engine: BackgroundEngine, with cookies: [StoredCookie], _ channel: Channel) {
         guard let submission = engine.submission(with: cookies) else {
             return engine.fail(URLError(.badURL, nil, "The request has no URL."))
         }
@@ -347,6 +364,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The connection is lost; perhaps the agent is gone, too.
     private func lost(_ reason: String?) {
         checkpoints.end()
+        // The next agent is told of all tasks that it doesn't have.
+        unsubmitted = []
         let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
         switch phase {
         case .greeting:
