@@ -148,5 +148,38 @@ extension BackgroundTests {
             #expect(rig.server.requests.last?.header("Range") == "bytes=100000-")
             try await rig.finish()
         }
+
+        @Test("The resume data of a paused upload that can't be written is the next session's")
+        func uploadResumeData() async throws {
+            let content = GeneratedBody.bytes(seed: 104, length: 1_000_000)
+            let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: 300_000, after: Gate())])
+            let rig = try BackgroundRig(answering: .atHead) { upload.respond(to: $0) }
+            defer { rig.end() }
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) {
+                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
+            }
+            let request = URLRequest(rig.url("/files"), method: "POST")
+            let task = session.uploadTask(with: request, fromFile: try rig.directory.file(content))
+            task.resume()
+            try await rig.waitForRecord(of: task) { $0.contains(#"\/uploads\/1"#) }
+            try await rig.server.waitForBodyBytesReceived(300_000)
+            #expect(await task.cancelByProducingResumeData() == nil)
+            let failure = try #require(try await delegate.completion(of: task))
+            #expect(failure.code == .cancelled && failure.uploadTaskResumeData == nil)
+            session.invalidateAndCancel()
+            try await delegate.invalidation()
+
+            _ = rig.session
+            let number = task.taskIdentifier
+            try await rig.delegate.record.wait { $0.completions[number] != nil }
+            let error = try #require(rig.delegate.record.value.completions[number]?.first ?? nil)
+            #expect(error.code == .cancelled)
+            let resumed = rig.session.uploadTask(withResumeData: try #require(error.uploadTaskResumeData))
+            resumed.resume()
+            try await rig.delegate.success(of: resumed)
+            #expect(upload.content == content && upload.isComplete)
+            try await rig.finish()
+        }
     }
 }

@@ -80,7 +80,7 @@ extension BackgroundEngine {
         readBody()
     }
 
-    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or it can't be moved. Blocks:
+    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or there is no room. Blocks:
     /// on another file system the file is copied. Any thread.
     private func takeResumeData(of ending: TaskEnding, _ files: URL) -> Data? {
         let directory = session.settings.temporaryDirectory
@@ -109,8 +109,8 @@ extension BackgroundEngine {
         return TaskMetrics(hops: [], interval: interval, redirectCount: 0)
     }
 
-    /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense. Blocks: the
-    /// path of the program's file is written to a private one.
+    /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense, or it can't be
+    /// written. Blocks: the path of the program's file is written to a private one.
     private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
         guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
             resource.mayBelong(to: url)
@@ -123,7 +123,10 @@ extension BackgroundEngine {
             length: file.length,
             body: .stream
         )
-        return resumeData.encoded(with: .program(UploadedFile(file)), in: directory)
+        if let encoded = resumeData.encoded(with: .program(UploadedFile(file)), in: directory) { return encoded }
+        // What makes sense couldn't be written: the next session may have room for it.
+        if resumeData.encoded() != nil { handOver.withLock { $0 = .failed } }
+        return nil
     }
 
     /// Ends the task without the agent.
