@@ -144,7 +144,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("A complete file is recorded before it is synced, and the end counts after that")
+        @Test("A complete file is recorded, can't be cancelled while it is synced, and counts after that")
         func syncing() async throws {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
@@ -162,10 +162,13 @@ extension BackgroundTests {
                 task.completed(attempt, nil)
                 // The sync's end waits for this queue. If the agent were killed now:
                 #expect(!task.hasEnded && task.needsAgent && task.listing.ending == nil)
+                // It is too late for that.
+                task.forceQuit()
                 var stored = try #require(try folder.readTasks().first)
                 let file = try #require(stored.record.ending?.file)
                 let isWhole = stored.checkFile()
                 #expect(isWhole && task.files == [file])
+                #expect(stored.record.submission.wish.cancellation == nil)
                 #expect(try Data(contentsOf: folder.files.appendingPathComponent(file)) == content)
             }
             try await changes.wait { $0 > 0 }

@@ -152,6 +152,8 @@ final class AgentTask: @unchecked Sendable {
     /// The user has ended the program's transfers.
     func forceQuit() {
         guard !hasEnded, wish.cancellation == nil else { return }
+        // It is complete, and its success recorded.
+        if case .syncing = phase { return }
         stored.record.submission.wish.cancellation = .discardingBody
         // The user is told that it is done, so an agent that is killed now must not continue the task later.
         save()
