@@ -67,6 +67,22 @@ extension BackgroundTests {
             #expect(rig.server.requests.first?.header("Host") == "127.0.0.1:9")
         }
 
+        @Test("A task that waits for its host has the next program's time-out")
+        func newTimeoutWhileWaiting() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let first = try await rig.readyProgram()
+            first.say("download http://127.0.0.1:9/ one")
+            try await first.line(beginningWith: "waiting one")
+            await first.crash()
+
+            let session = rig.session(rig.delegate) { $0.timeoutIntervalForResource = 1 }
+            defer { session.invalidateAndCancel() }
+            try await rig.delegate.record.wait { $0.completions[1] != nil }
+            let error = try #require(rig.delegate.record.value.completions[1]?.first ?? nil)
+            #expect(error.code == .timedOut)
+        }
+
         @Test("A task that waits for a place at its host goes on with the next program's configuration")
         func newConfigurationWhileQueued() async throws {
             let gate = Gate()

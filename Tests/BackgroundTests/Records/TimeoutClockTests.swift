@@ -16,14 +16,13 @@ struct TimeoutClockTests {
     func counting() {
         var clock = TimeoutClock(earlier: 100)
         #expect(clock.elapsed(at: after(50)) == 100)
-        let isStarted = clock.start(at: after(50))
-        #expect(isStarted)
-        let isStartedAgain = clock.start(at: after(55))
-        #expect(!isStartedAgain)
+        clock.start(at: after(50))
+        // It is running already.
+        clock.start(at: after(55))
         #expect(clock.elapsed(at: after(60)) == 110)
         clock.stop(at: after(60))
         #expect(clock.elapsed(at: after(1000)) == 110)
-        _ = clock.start(at: after(1000))
+        clock.start(at: after(1000))
         #expect(clock.elapsed(at: after(1001)) == 111)
         #expect(clock.remaining(of: 120, at: after(1001)) == .seconds(9))
         #expect(clock.remaining(of: 120, at: after(5000)) == .zero)
@@ -32,7 +31,7 @@ struct TimeoutClockTests {
     @Test("It may be started for later, and waits for that")
     func later() {
         var clock = TimeoutClock(earlier: 100)
-        _ = clock.start(at: after(50))
+        clock.start(at: after(50))
         #expect(clock.isWaiting(at: after(20)))
         #expect(clock.elapsed(at: after(20)) == 100)
         #expect(clock.remaining(of: 120, at: after(20)) == .seconds(50))
@@ -44,7 +43,7 @@ struct TimeoutClockTests {
     @Test("It never counts backwards, whatever it is asked for")
     func backwards() {
         var clock = TimeoutClock(earlier: 1)
-        _ = clock.start(at: after(10))
+        clock.start(at: after(10))
         #expect(clock.elapsed(at: after(3)) == 1)
         clock.stop(at: after(3))
         #expect(clock.elapsed(at: after(20)) == 1)
@@ -53,7 +52,7 @@ struct TimeoutClockTests {
     @Test("Whatever was counted before, there is an end to what is left", arguments: [1e300, .infinity, .nan, -1e300])
     func extremes(earlier: Double) {
         var clock = TimeoutClock(earlier: earlier)
-        _ = clock.start(at: start)
+        clock.start(at: start)
         let century = Duration(timeInterval: .infinity)
         #expect(clock.remaining(of: 60, at: start) == (earlier < 0 ? century : .zero))
     }

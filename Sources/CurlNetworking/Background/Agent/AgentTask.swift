@@ -243,10 +243,10 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - The clock of the time-out
 
-    /// The time before the begin date doesn't count.
+    /// The time before the begin date doesn't count. Where the clock is running already, the time-out may be another program's.
     private func startClock() {
         let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
-        guard clock.start(at: delay > 0 ? .after(Duration(timeInterval: delay)) : .now()) else { return }
+        clock.start(at: delay > 0 ? .after(Duration(timeInterval: delay)) : .now())
         session.timeouts.set(self, after: clock.remaining(of: session.resourceTimeout))
     }
 

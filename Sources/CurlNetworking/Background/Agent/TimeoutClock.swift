@@ -15,11 +15,9 @@ struct TimeoutClock {
         self.earlier = earlier
     }
 
-    /// `time` may lie ahead: then it counts from there. False if it was running already.
-    mutating func start(at time: DispatchTime = .now()) -> Bool {
-        guard started == nil else { return false }
-        started = time
-        return true
+    /// `time` may lie ahead: then it counts from there. Changes nothing if it is running already.
+    mutating func start(at time: DispatchTime = .now()) {
+        if started == nil { started = time }
     }
 
     /// Whether it was started for a time that hasn't come yet.

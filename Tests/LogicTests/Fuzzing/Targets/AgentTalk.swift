@@ -36,7 +36,7 @@ struct AgentTalk {
         precondition(record.fault == nil && RecordName(record.name.text) == record.name)
         precondition(RecordName(batch: record.name.batchText) == record.name)
         var clock = TimeoutClock(earlier: record.elapsed)
-        _ = clock.start()
+        clock.start()
         precondition(clock.remaining(of: .infinity) >= .zero && clock.remaining(of: 60) <= .seconds(60))
         _ = DispatchTime.after(clock.remaining(of: record.submission.request.timeoutInterval))
         let request = record.submission.request.request
