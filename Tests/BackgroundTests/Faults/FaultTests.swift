@@ -230,49 +230,37 @@ extension BackgroundTests {
         func unreadableRecords() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            let configuration = rig.configuration()
-            let state = StateFolder(rig.folder)
-            let launcher = AgentLauncher(folder: state, options: configuration.curl.background)
-            _ = try await AgentInquiry.ask(.status, launcher)
+            try await rig.startAgent()
             // As if an earlier agent had left it.
-            let folder = SessionFolder(url: state.session(rig.identifier), log: .none)
+            let folder = SessionFolder(url: StateFolder(rig.folder).session(rig.identifier), log: .none)
             try folder.prepare()
-            let settings = SessionDescription(configuration, delegate: nil)
+            let settings = SessionDescription(rig.configuration(), delegate: nil)
             try folder.write(SessionRecord(identifier: rig.identifier, settings: settings))
             let record = TaskRecord(try .download(URLRequest(url: rig.url("/")), isSuspended: true))
             try folder.add(record)
             let files = rig.stateFiles
 
-            let queue = DispatchQueue(label: "program")
-            let heard = Watched<[AgentMessage]>([])
-            let descriptor = try UnixSocket.connect(StateFolder.socketName, in: state.url)
-            let channel = try queue.sync {
-                try BackgroundClient.Channel(descriptor, on: queue) { messages in
-                    heard.update { $0 += messages }
-                } ended: { _ in
-                }
-            }
+            let program = try BareProgram(rig)
             // With the answer, the agent has accepted the connection.
-            queue.sync { _ = channel.send(.status) }
-            try await heard.wait { $0.count == 1 }
+            program.say(.status)
+            try await program.heard.wait { $0.count == 1 }
             try await limit(rig, "--nofile=3:")
-            let hello = ClientMessage.hello(Hello(identifier: rig.identifier, settings: settings))
-            queue.sync { _ = channel.send(hello) }
-            try await heard.wait { $0.count == 2 }
-            guard case .refused(.notNow) = heard.value[1] else {
+            program.say(rig.hello)
+            try await program.heard.wait { $0.count == 2 }
+            guard case .refused(.notNow) = program.heard.value[1] else {
                 Issue.record("it isn't refused")
                 return
             }
             try await limit(rig, "--nofile=1024:")
-            queue.sync { _ = channel.send(hello) }
-            try await heard.wait { $0.count == 4 }
-            guard case .listing(let listing) = heard.value[2], case .welcome = heard.value[3] else {
+            program.say(rig.hello)
+            try await program.heard.wait { $0.count == 4 }
+            guard case .listing(let listing) = program.heard.value[2], case .welcome = program.heard.value[3] else {
                 Issue.record("the task isn't found")
                 return
             }
             #expect(listing.submission.key == record.submission.key)
             #expect(rig.stateFiles == files)
-            queue.sync { channel.close() }
+            program.close()
         }
 
         // MARK: - Newer programs

@@ -178,6 +178,41 @@ extension BackgroundTests {
             session.invalidateAndCancel()
         }
 
+        @Test("A question about a connection is put to no program once the task that has met it was cancelled")
+        func cancelledMeanwhile() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            try await rig.startAgent()
+            let program = try await rig.readyProgram(holdsChallenges: true)
+            program.say("download \(nginx.url(.showing(.unknown))) one")
+            try await program.line(beginningWith: "challenge \(NSURLAuthenticationMethodServerTrust)")
+            await program.crash()
+            let quitting = try ChildProcess([BackgroundRig.agent.path, "--cancel-all", rig.folder.path])
+            #expect(await quitting.ending() == .exit(0))
+            try await rig.waitForLog { $0.contains("task 1: failed with -999") }
+
+            let next = try BareProgram(rig)
+            defer { next.close() }
+            // The answer to this comes after all questions.
+            next.say(rig.hello, .checkpoint(UUID(), 1))
+            try await next.heard.wait { heard in
+                heard.contains { if case .checkpoint = $0 { true } else { false } }
+            }
+            let names = next.heard.value.map(name)
+            #expect(names == ["listing", "welcome", "checkpoint"])
+        }
+
+        private func name(_ message: AgentMessage) -> String {
+            switch message {
+            case .listing: "listing"
+            case .welcome: "welcome"
+            case .question: "question"
+            case .checkpoint: "checkpoint"
+            default: "another"
+            }
+        }
+
         @Test("A question about a connection is put to a task that isn't over")
         func tasksThatAreOver() async throws {
             let rig = try BackgroundRig()

@@ -46,7 +46,11 @@ final class AgentSession: @unchecked Sendable {
     private struct Question {
         var key: UUID?
         var query: ChallengeQuery
+        var sender: ChallengeSender?
         var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+
+        /// Nobody waits for the answer: the connection that it is about was another task's, which is over.
+        var isWithdrawn: Bool { sender?.isWithdrawn == true }
     }
 
     /// How long a program has to attach before the launch command is run.
@@ -197,6 +201,7 @@ final class AgentSession: @unchecked Sendable {
     private func welcome(_ channel: Channel) {
         program = .attached(channel)
         channel.send(.welcome)
+        dropQuestions(where: \.isWithdrawn)
         for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
             channel.send(.question(number, key: question.key, question.query))
         }
@@ -321,7 +326,7 @@ final class AgentSession: @unchecked Sendable {
             task.forget()
             mayLaunchAgain()
         }
-        questions = questions.filter { $0.value.key != key }
+        dropQuestions(where: { $0.key == key || $0.isWithdrawn })
         channel.send(.forgotten(key))
         if tasks.isEmpty { folder.remove() }
         changed()
@@ -432,7 +437,7 @@ final class AgentSession: @unchecked Sendable {
         case .attached(let channel):
             if !channel.send(.ended(task.key, ending)) { channel.send(.ended(task.key, ending.abridged)) }
         }
-        questions = questions.filter { $0.value.key != task.key }
+        dropQuestions(where: { $0.key == task.key || $0.isWithdrawn })
         launchIfDone()
         changed()
     }
@@ -479,9 +484,14 @@ final class AgentSession: @unchecked Sendable {
             return answer(disposition, credential)
         }
         lastQuestion += 1
-        questions[lastQuestion] = Question(key: key, query: query, answer: answer)
+        let sender = challenge.sender as? ChallengeSender
+        questions[lastQuestion] = Question(key: key, query: query, sender: sender, answer: answer)
         if !isAttached { log("a question about \(query.host) waits for the program") }
         send(.question(lastQuestion, key: key, query))
+    }
+
+    private func dropQuestions(where isMoot: (Question) -> Bool) {
+        questions = questions.filter { !isMoot($0.value) }
     }
 
     private func answer(_ number: Int, _ reply: ChallengeReply) {
