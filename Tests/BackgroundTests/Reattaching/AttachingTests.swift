@@ -67,6 +67,28 @@ extension BackgroundTests {
             #expect(rig.server.requests.first?.header("Host") == "127.0.0.1:9")
         }
 
+        @Test("A POST without a body whose host has come up isn't sent again with the next program's configuration")
+        func hostThatHasComeUp() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let port = try LoopbackServer.unusedPort()
+            let first = try await rig.readyProgram()
+            first.say("post http://127.0.0.1:\(port)/ one 0")
+            try await first.line(beginningWith: "waiting one")
+            let gate = Gate()
+            let server = try LoopbackServer(port: port) { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { server.stop() }
+            try await server.waitForRequests(1)
+            await first.crash()
+
+            let session = rig.session(rig.delegate) { $0.httpAdditionalHeaders = ["X-Program": "second"] }
+            defer { session.invalidateAndCancel() }
+            let task = try #require(await session.allTasks.first)
+            gate.open()
+            try await rig.delegate.success(of: task)
+            #expect(server.requestCount == 1)
+        }
+
         @Test("A task that waits for its host has the next program's time-out")
         func newTimeoutWhileWaiting() async throws {
             let rig = try BackgroundRig()

@@ -15,8 +15,8 @@ final class AgentAttempt: @unchecked Sendable {
     let task: URLSessionTask
     /// Why the attempt is being stopped; nil if it isn't.
     private(set) var stop: Stop?
-    /// Its host couldn't be reached so far.
-    var isWaitingForHost = false
+    /// Its host couldn't be reached at first. Whether it has been reached since isn't known.
+    var hasWaitedForHost = false
     /// What the next attempt can continue from.
     var resumeData: Data?
     /// Why the agent itself had to give up.
@@ -38,10 +38,11 @@ final class AgentAttempt: @unchecked Sendable {
 
     /// Whether it has yet to make a request, as far as can be told: it waits for its begin date, for a place at its host, or for its host to
     /// be reachable.
-    var hasYetToBegin: Bool {
-        guard let snapshot = task.engine?.snapshot else { return false }
-        return (snapshot.counters.requests == 0 || isWaitingForHost) && snapshot.response == nil
-            && snapshot.counters.sent == 0
+    func hasYetToBegin(_ submission: TaskSubmission) -> Bool {
+        guard let snapshot = task.engine?.snapshot, snapshot.response == nil, snapshot.counters.sent == 0 else {
+            return false
+        }
+        return snapshot.counters.requests == 0 || hasWaitedForHost && submission.isHarmlessWithoutBody
     }
 
     /// - Parameter resumableSize: The number of bytes from which a download is worth resuming.

@@ -234,7 +234,8 @@ final class AgentTask: @unchecked Sendable {
 
     /// The program has other settings: an attempt that has yet to make a request makes way for one with those.
     func renew() {
-        guard case .running(let attempt) = phase, attempt.stop == nil, attempt.hasYetToBegin else { return }
+        guard case .running(let attempt) = phase, attempt.stop == nil, attempt.hasYetToBegin(record.submission)
+        else { return }
         session.abandon(attempt.task)
         attempt.discard()
         phase = .idle
@@ -274,7 +275,7 @@ final class AgentTask: @unchecked Sendable {
     // MARK: - What the attempt tells
 
     func isWaitingForHost() {
-        if case .running(let attempt) = phase { attempt.isWaitingForHost = true }
+        if case .running(let attempt) = phase { attempt.hasWaitedForHost = true }
         session.send(.event(key, .isWaitingForConnectivity))
     }
 

@@ -81,6 +81,14 @@ extension TaskSubmission {
     /// Whether it changes nothing on the server, however often it is done.
     var mayBeRepeated: Bool { kind == .download && ["GET", "HEAD"].contains(request.method) }
 
+    /// Whether nothing that matters has happened on a server that has no more of the request than its head.
+    var isHarmlessWithoutBody: Bool {
+        switch kind {
+        case .download: mayBeRepeated || request.body?.isEmpty == false
+        case .upload(let file): file.length > 0
+        }
+    }
+
     /// Why an agent can't do this; nil if it can try.
     var fault: String? {
         switch Scheme(request.url) {
