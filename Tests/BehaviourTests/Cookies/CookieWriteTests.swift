@@ -6,15 +6,17 @@ import Testing
 
 @Suite("Writing cookies", .timeLimit(.minutes(1)))
 struct CookieWriteTests {
-    /// Sets so many cookies on /set, and the one that is named on /set/name; answers elsewhere with how many the request has.
+    /// Sets so many cookies on /set, and the one that is named on /set/name, which /remove/name removes; answers elsewhere with how many the
+    /// request has.
     private static func server(setting count: Int = 0) throws -> LoopbackServer {
         try LoopbackServer { request in
             let parts = request.path.split(separator: "/")
-            guard parts.first == "set" else {
+            guard let verb = parts.first, verb == "set" || verb == "remove" else {
                 return .text("\(request.header("Cookie")?.split(separator: ";").count ?? 0)")
             }
             let names = parts.count > 1 ? [String(parts[1])] : (0..<count).map { "n\($0)" }
-            return names.reduce(.text("set")) { $0.header("Set-Cookie", "\($1)=1; Path=/; Max-Age=1000") }
+            let age = verb == "set" ? 1000 : 0
+            return names.reduce(.text("set")) { $0.header("Set-Cookie", "\($1)=1; Path=/; Max-Age=\(age)") }
         }
     }
 
@@ -168,6 +170,25 @@ struct CookieWriteTests {
         held.gate.open()
         await session.flush()
         #expect(held.storage.values == ["a": "1"])
+        #expect(await session.load(server.url("/")).text == "1")
+    }
+
+    @Test("A cookie that a server removes, sets and removes again during a write is removed from the storage")
+    func removedTwice() async throws {
+        let server = try Self.server()
+        defer { server.stop() }
+        let held = try Held(URLSessionConfiguration.ephemeral.httpCookieStorage)
+        defer { held.gate.open() }
+        let properties: [HTTPCookiePropertyKey: Any] = [.name: "a", .value: "old", .domain: "127.0.0.1", .path: "/"]
+        try held.storage.setCookie(#require(HTTPCookie(properties: properties)))
+        let session = Self.session(with: held.storage)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "1")
+        held.cookie.hold(until: held.gate)
+        for path in ["/set/b", "/remove/a", "/set/a", "/remove/a"] { _ = await session.load(server.url(path)) }
+        held.gate.open()
+        await session.flush()
+        #expect(held.storage.values == ["b": "1"])
         #expect(await session.load(server.url("/")).text == "1")
     }
 

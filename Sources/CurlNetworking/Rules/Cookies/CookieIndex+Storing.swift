@@ -51,10 +51,12 @@ extension CookieIndex {
             if let other = self.cookie(inPlaceOf: new) {
                 if other.isSecure, !isSecureOrigin { continue }
                 remove(other.key)
+                // What removes the new one from the storage removes this one.
+                if other.isInStorage { new.isInStorage = true }
             }
             if let older = self[new.key] {
                 guard !older.equals(new) else { continue }
-                new.isInStorage = older.isInStorage
+                if older.isInStorage { new.isInStorage = true }
             } else {
                 added.insert(new.key)
             }

@@ -3,7 +3,14 @@
 /// Changes are written in batches. A batch consists of the changes noted when it begins, in order. A change noted later replaces the earlier
 /// one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
 struct PendingCookieWrites {
-    private var changes: [CookieKey: (order: Int, change: CookieChange)] = [:]
+    private struct Noted {
+        let order: Int
+        let change: CookieChange
+        /// The storage has a cookie with the key, or may have one: earlier changes don't tell when this one replaces them.
+        let isStored: Bool
+    }
+
+    private var changes: [CookieKey: Noted] = [:]
     private var nextOrder = 0
     /// The rest of the current batch, the next cookie last.
     private var batch: [CookieKey] = []
@@ -26,10 +33,12 @@ struct PendingCookieWrites {
 
     mutating func note(_ change: CookieChange) {
         let key = change.cookie.key
-        if case .remove(let cookie) = change, !cookie.isInStorage, !currentKeys.contains(key) {
+        let earlier = changes[key]
+        let isStored = change.cookie.isInStorage || earlier?.isStored ?? false || currentKeys.contains(key)
+        if case .remove = change, !isStored {
             changes[key] = nil
         } else {
-            changes[key] = (changes[key]?.order ?? nextOrder, change)
+            changes[key] = Noted(order: earlier?.order ?? nextOrder, change: change, isStored: isStored)
             nextOrder += 1
         }
     }
@@ -68,7 +77,7 @@ struct PendingCookieWrites {
     mutating func putBack() {
         for change in current.reversed() {
             let key = change.cookie.key
-            if changes[key] == nil { changes[key] = (-1, change) }
+            if changes[key] == nil { changes[key] = Noted(order: -1, change: change, isStored: true) }
             batch.append(key)
         }
         current = []

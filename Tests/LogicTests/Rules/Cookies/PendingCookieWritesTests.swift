@@ -47,6 +47,25 @@ struct PendingCookieWritesTests {
         #expect(pending.take(upTo: 1) == nil)
     }
 
+    @Test("A stored one that goes, comes back and goes again is removed from the storage")
+    func removedTwice() throws {
+        var pending = PendingCookieWrites()
+        try pending.note(.remove(Self.cookie("a", isInStorage: true)))
+        try pending.note(.set(Self.cookie("a", "2")))
+        try pending.note(.remove(Self.cookie("a", "2")))
+        #expect(Self.summary(pending.take(upTo: 1)) == ["-a"])
+    }
+
+    @Test("So is one that goes after its replacement was put back")
+    func removedAfterPuttingBack() throws {
+        var pending = PendingCookieWrites()
+        try pending.note(.set(Self.cookie("a", "2", isInStorage: true)))
+        _ = pending.take(upTo: 1)
+        pending.putBack()
+        try pending.note(.remove(Self.cookie("a", "2")))
+        #expect(Self.summary(pending.take(upTo: 1)) == ["-a"])
+    }
+
     @Test("One that goes while it is being written is removed afterwards")
     func beingWritten() throws {
         var pending = PendingCookieWrites()
