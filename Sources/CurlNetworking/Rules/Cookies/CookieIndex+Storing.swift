@@ -78,15 +78,30 @@ extension CookieIndex {
             removed += Self.first(excess, of: own, now: now) { $0.isSecure ? 1 : 0 }.compactMap { remove($0) }
         }
         let excess = min(count - Self.maximumInAll, added.count - removed.count)
-        if excess > 0 {
-            // New cookies from http go before any Secure one.
-            let first = Self.first(excess, of: all, now: now) { cookie in
-                if cookie.isSecure, !isSecureOrigin { return 2 }
-                return added.contains(cookie.key) ? 1 : 0
-            }
-            removed += first.compactMap { remove($0) }
-        }
+        if excess > 0 { removed += removeFirst(excess, added, isSecureOrigin: isSecureOrigin, now: now) }
         return removed.map { .remove($0) }
+    }
+
+    /// Makes room in a full index. What sites have beyond one domain's share goes first: otherwise a site with many hosts could evict the
+    /// cookies of all others.
+    private mutating func removeFirst(
+        _ excess: Int,
+        _ added: Set<CookieKey>,
+        isSecureOrigin: Bool,
+        now: Date
+    ) -> [StoredCookie] {
+        let rank = { (cookie: StoredCookie) in added.contains(cookie.key) ? 1 : 0 }
+        // New cookies from http go before any Secure one.
+        let mayGo = { (cookie: StoredCookie) in isSecureOrigin || !cookie.isSecure || cookie.isExpired(at: now) }
+        var surplus: [StoredCookie] = []
+        for site in cookies(ofSitesWithMoreThan: Self.maximumPerDomain) {
+            let keys = Self.first(site.count - Self.maximumPerDomain, of: site.filter(mayGo), now: now, rank: rank)
+            surplus += keys.compactMap { self[$0] }
+        }
+        let first = Self.first(excess, of: surplus, now: now, rank: rank).compactMap { remove($0) }
+        guard first.count < excess else { return first }
+        let rest = Self.first(excess - first.count, of: all.filter(mayGo), now: now, rank: rank)
+        return first + rest.compactMap { remove($0) }
     }
 
     /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then those of the lowest `rank`, of these the oldest.

@@ -42,6 +42,16 @@ struct CookieIndex: Sendable {
         return cookies
     }
 
+    /// The cookies of each site that has more than `limit`: a domain that somebody has registered, with all below it.
+    func cookies(ofSitesWithMoreThan limit: Int) -> [[StoredCookie]] {
+        guard count > limit else { return [] }
+        let sites = Dictionary(grouping: domains.keys) { PublicSuffixList.site(of: $0) }
+        return sites.values.compactMap { names -> [StoredCookie]? in
+            let own = names.reduce(0) { $0 + (domains[$1]?.count ?? 0) }
+            return own > limit ? names.flatMap { cookies(ofDomain: $0) } : nil
+        }
+    }
+
     /// A cookie that replaces another keeps its creation time.
     mutating func insert(_ cookie: StoredCookie) {
         var cookie = cookie

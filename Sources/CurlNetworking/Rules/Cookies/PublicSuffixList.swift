@@ -46,6 +46,26 @@ struct PublicSuffixList: Sendable {
         byte <= 0x20
     }
 
+    // MARK: - The system's
+
+    /// By the system's list, or a guess without it. Never on a loop.
+    static func isSuffix(_ domain: String) -> Bool {
+        system?.contains(domain) ?? isProbablySuffix(domain)
+    }
+
+    /// The part of `host` that somebody has registered: a public suffix and one label more. An address, or a public suffix, is its own site.
+    /// Never on a loop.
+    static func site(of host: String) -> String {
+        guard !CookieMatching.isAddress(host), !isSuffix(host) else { return host }
+        var site = host[...]
+        while let dot = site.firstIndex(of: ".") {
+            let parent = site[site.index(after: dot)...]
+            if isSuffix(String(parent)) { break }
+            site = parent
+        }
+        return String(site)
+    }
+
     // MARK: - Without the list
 
     /// A guess without a list: top-level domains, and the usual second-level domains of countries.

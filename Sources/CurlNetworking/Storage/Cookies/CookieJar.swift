@@ -31,8 +31,6 @@ enum CookieLookup: Equatable {
 extension CookieAcceptance {
     /// With the system's list of public suffixes. The first look at it reads a file.
     init(policy: HTTPCookie.AcceptPolicy) {
-        self.init(policy: policy) { domain in
-            PublicSuffixList.system?.contains(domain) ?? PublicSuffixList.isProbablySuffix(domain)
-        }
+        self.init(policy: policy, isPublicSuffix: PublicSuffixList.isSuffix)
     }
 }

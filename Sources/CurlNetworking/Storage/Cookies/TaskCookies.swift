@@ -56,7 +56,10 @@ final class TaskCookies: CookieJar {
             let cookies = CookieAcceptance(policy: policy)
                 .cookies(from: fields, at: url, mainDocument: mainDocument, now: now)
             if let target = CookieTarget(url) {
-                content.withLock { _ = $0.index.store(cookies, isSecureOrigin: target.isSecure, now: now) }
+                // Without the lock, since loops look cookies up: only this queue changes the index.
+                var index = content.withLock { $0.index }
+                _ = index.store(cookies, isSecureOrigin: target.isSecure, now: now)
+                content.withLock { [index] content in content.index = index }
             }
             completion()
         }

@@ -211,6 +211,17 @@ struct PublicSuffixListTests {
         #expect(!PublicSuffixList.isProbablySuffix("example." + suffix))
     }
 
+    @Test(
+        "A site is what somebody has registered, whichever of its hosts is asked about",
+        arguments: [
+            ("example.com", "example.com"), ("a.b.example.com", "example.com"), ("a.example.co.uk", "example.co.uk"),
+            ("co.uk", "co.uk"), ("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]"),
+        ]
+    )
+    func site(host: String, site: String) {
+        #expect(PublicSuffixList.site(of: host) == site)
+    }
+
     @Test("A file that isn't there is no list")
     func missing() {
         #expect(PublicSuffixList(contentsOf: URL(fileURLWithPath: "/nonexistent")) == nil)

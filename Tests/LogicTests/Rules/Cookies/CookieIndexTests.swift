@@ -174,6 +174,35 @@ struct CookieIndexTests {
         #expect(index.count == 3000)
     }
 
+    @Test("A site with many hosts evicts its own cookies alone", arguments: [false, true])
+    func manyHosts(isSecureOrigin: Bool) throws {
+        var index = try CookieIndex((0..<50).map { try Self.cookie("n\($0)", domain: "bank.com") })
+        for host in 1...20 {
+            let cookies = try (0..<180).map { try Self.cookie("n\($0)", domain: "h\(host).evil.com") }
+            _ = index.store(cookies, isSecureOrigin: isSecureOrigin, now: Self.now)
+        }
+        #expect(index.cookies(ofDomain: "bank.com").count == 50)
+        #expect(index.cookies(ofDomain: "h1.evil.com").isEmpty)
+        #expect(index.count == 3000)
+        // The cookies of others take the place of its own as well.
+        let other = try Self.cookie("other", domain: "other.com")
+        let changes = index.store([other], isSecureOrigin: isSecureOrigin, now: Self.now)
+        #expect(Self.summary(changes).count == 2)
+        #expect(changes.last?.cookie.key.domain.hasSuffix(".evil.com") == true)
+    }
+
+    @Test("Over http it evicts none of its own that are Secure")
+    func manySecureHosts() throws {
+        var index = CookieIndex()
+        for host in 1...17 {
+            let cookies = try (0..<180).map { try Self.cookie("n\($0)", domain: "h\(host).evil.com", isSecure: true) }
+            _ = index.store(cookies, isSecureOrigin: true, now: Self.now)
+        }
+        let new = try Self.cookie("new", domain: "h18.evil.com")
+        let changes = index.store([new], isSecureOrigin: false, now: Self.now)
+        #expect(Self.summary(changes) == ["+new", "-new"])
+    }
+
     @Test("Over http, new cookies take the place of no Secure one: rather than that they are not kept themselves")
     func secureInAll() throws {
         var index = CookieIndex()
