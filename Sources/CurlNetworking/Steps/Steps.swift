@@ -40,7 +40,7 @@ struct Steps {
         if let beginDate { all.append(beginDate) }
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
-        if settings.transportSecurity != nil { all.append(TransportSecurityStep.shared) }
+        if settings.transportSecurity != nil { all.append(TransportSecurityStep()) }
         if let resumed { all.append(ResumedUploadStep(resumed)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }

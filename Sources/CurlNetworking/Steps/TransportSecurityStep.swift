@@ -1,8 +1,11 @@
 import Foundation
 
-/// HTTP Strict Transport Security (RFC 6797), if enabled for the session. Stateless.
-final class TransportSecurityStep: Step {
-    static let shared = TransportSecurityStep()
+/// HTTP Strict Transport Security (RFC 6797), if enabled for the session.
+///
+/// `@unchecked Sendable`: used on the loop only.
+final class TransportSecurityStep: Step, @unchecked Sendable {
+    /// Whether the current request may only have gone over a connection with a verified certificate.
+    private var isVerified = false
 
     /// Changes the request to https if its host is known to require that: on each hop, before anything depends on the URL's scheme.
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
@@ -19,12 +22,19 @@ final class TransportSecurityStep: Step {
         }
     }
 
+    /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
+    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+        guard let origin = plan.ticket?.origin, origin.usesTLS else { return isVerified = false }
+        isVerified = host.isVerified(origin)
+    }
+
     /// Learns from responses of any status.
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         guard let store = host.session.settings.transportSecurity,
             let origin = received.request.url.flatMap(Origin.init),
-            // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1).
-            origin.scheme == .https, host.isVerified(origin),
+            // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1). Another task may have made it
+            // since the request was encoded.
+            origin.scheme == .https, isVerified, host.isVerified(origin),
             // Of several fields only the first counts (§8.1).
             let text = received.head["Strict-Transport-Security"], let field = TransportSecurityField(text)
         else { return .pass }

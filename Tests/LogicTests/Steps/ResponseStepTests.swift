@@ -379,11 +379,14 @@ struct CookieStepTests {
 
 @Suite("The transport security step")
 struct TransportSecurityStepTests {
+    private let step = TransportSecurityStep()
+    private let owner = TicketOwner()
+
     @Test("A request that is repeated, or of a session without it, is the next step's")
     func pass() throws {
         let rig = StepRig(try Sample.request())
-        #expect(rig.prepare(TransportSecurityStep.shared).isPass)
-        #expect(rig.prepare(TransportSecurityStep.shared, .repeated).isPass)
+        #expect(rig.prepare(step).isPass)
+        #expect(rig.prepare(step, .repeated).isPass)
         #expect(rig.request?.url?.scheme == "http")
     }
 
@@ -394,21 +397,45 @@ struct TransportSecurityStepTests {
         let rig = StepRig(try Sample.request()) { $0.curl.strictTransportSecurity = .inMemory }
         let field = try #require(TransportSecurityField("max-age=60"))
         rig.session.settings.transportSecurity?.note(field, from: "example.com")
-        #expect(rig.prepare(TransportSecurityStep.shared, .repeated).isPass)
+        #expect(rig.prepare(step, .repeated).isPass)
         #expect(rig.request?.url?.scheme == "http")
-        #expect(rig.prepare(TransportSecurityStep.shared).isPass)
+        #expect(rig.prepare(step).isPass)
         #expect(rig.request?.url?.scheme == "https")
+    }
+
+    /// Whether the field of a response from `url` is noted.
+    ///
+    /// - Parameters:
+    ///   - acceptsProblem: A delegate has accepted a certificate in spite of a problem before the request is sent.
+    ///   - forgets: Its decisions are forgotten before the response comes.
+    private func isLearnt(from url: String, acceptsProblem: Bool = false, forgets: Bool = false) throws -> Bool {
+        let rig = StepRig(try Sample.request(url)) { $0.curl.strictTransportSecurity = .inMemory }
+        try rig.enter(owner)
+        let origin = try #require(Origin(Sample.url(url)))
+        if acceptsProblem {
+            rig.onLoop {
+                rig.pool.handshakes.scope(of: .session).coordinator.accept([[1]], of: origin, hasProblem: true)
+            }
+        }
+        _ = try rig.plan(with: step)
+        if forgets { rig.onLoop { rig.pool.handshakes.forgetDecisions() } }
+        let head = Sample.head(200, ["Strict-Transport-Security": "max-age=60"])
+        #expect(step.receive(try rig.received(head), rig).isPass)
+        return try rig.session.settings.transportSecurity?.secured(Sample.url("http://example.com/")) != nil
     }
 
     @Test("Learns from responses over https alone")
     func learning() throws {
-        for (url, isLearnt) in [("http://example.com/", false), ("https://example.com/", true)] {
-            let rig = StepRig(try Sample.request(url)) { $0.curl.strictTransportSecurity = .inMemory }
-            let head = Sample.head(200, ["Strict-Transport-Security": "max-age=60"])
-            #expect(TransportSecurityStep.shared.receive(try rig.received(head), rig).isPass)
-            let secured = try rig.session.settings.transportSecurity?.secured(Sample.url("http://example.com/"))
-            #expect((secured != nil) == isLearnt)
+        #expect(try !isLearnt(from: "http://example.com/"))
+        #expect(try isLearnt(from: "https://example.com/"))
+    }
+
+    @Test("Learns nothing where a delegate has accepted a problem, even if that is forgotten before the response comes")
+    func unverified() throws {
+        for forgets in [false, true] {
+            #expect(try !isLearnt(from: "https://example.com/", acceptsProblem: true, forgets: forgets))
         }
+        #expect(try isLearnt(from: "https://example.com/", forgets: true))
     }
 }
 
