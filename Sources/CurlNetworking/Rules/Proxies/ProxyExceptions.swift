@@ -39,16 +39,23 @@ struct ProxyExceptions: Sendable {
         private static func hosts(_ text: String, _ namesIncludeSubdomains: Bool) -> [Host]? {
             if let address = IPAddress(ProxyAddress.unbracketed(text)) { return [.address(address)] }
             if text == "*" { return [.any] }
-            let name = text.hasSuffix(".") ? String(text.dropLast()) : text
-            guard !name.isEmpty, !name.contains(where: { ":[]@?#\\%<> ".contains($0) }) else { return nil }
+            let own = text.hasSuffix(".") ? String(text.dropLast()) : text
+            guard !own.isEmpty, !own.contains(where: { ":[]@?#\\%<> ".contains($0) }) else { return nil }
+            let name = ascii(own)
             if name.hasPrefix("*."), !name.dropFirst().contains("*") { return [.below(String(name.dropFirst()))] }
             if name.contains("*") { return [.glob(name)] }
-            let own = name.hasPrefix(".") ? String(name.dropFirst()) : name
-            // In the form used in `Origin`.
-            let bare = Punycode.asciiHost(own) ?? own
+            let bare = name.hasPrefix(".") ? String(name.dropFirst()) : name
             guard !bare.isEmpty else { return nil }
             if namesIncludeSubdomains { return [.name(bare), .below("." + bare)] }
             return [name.hasPrefix(".") ? .below("." + bare) : .name(bare)]
+        }
+
+        /// `name` in the form used in `Origin`. A label with a star stays as it is.
+        private static func ascii(_ name: String) -> String {
+            name.split(separator: ".", omittingEmptySubsequences: false).map { label in
+                let label = String(label)
+                return label.contains("*") ? label : Punycode.asciiHost(label) ?? label
+            }.joined(separator: ".")
         }
 
         fileprivate func matches(_ host: String, _ address: IPAddress?, _ port: Int) -> Bool {

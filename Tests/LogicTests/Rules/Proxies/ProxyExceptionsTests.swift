@@ -88,6 +88,10 @@ struct ProxyExceptionsTests {
             for host in ["müller.example", "xn--mller-kva.example", "www.müller.example"] {
                 #expect(try Self.matches(pattern, host), "\(pattern) \(host)")
             }
+            for star in ["*.", "w*."] {
+                #expect(try Self.matches(star + pattern, "www.müller.example"), "\(star)\(pattern)")
+            }
+            #expect(try !Self.matches("*." + pattern, "müller.example"))
         }
     }
 
