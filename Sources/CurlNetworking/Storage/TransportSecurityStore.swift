@@ -84,7 +84,7 @@ final class TransportSecurityStore: Sendable {
         let writes = state.withLock { state in
             guard let name = state.hosts.note(field, from: host, now: Date()) else { return false }
             hasHosts.store(!state.hosts.entries.isEmpty, ordering: .releasing)
-            guard file != nil else { return false }
+            guard file != nil, state.hosts.isWhole else { return false }
             state.news.updateValue(state.hosts.entries[name], forKey: name)
             guard !state.isWriteComing else { return false }
             state.isWriteComing = true
@@ -112,6 +112,7 @@ final class TransportSecurityStore: Sendable {
         do throws(SystemError) {
             // Other programs may have written meanwhile.
             var hosts = try Self.read(file)
+            guard hosts.isWhole else { throw SystemError(code: EFBIG) }
             let now = Date()
             for (name, entry) in news { hosts.set(entry, for: name, now: now) }
             try Self.replace(file, with: hosts.text(now: now))
@@ -131,12 +132,15 @@ final class TransportSecurityStore: Sendable {
         defer { close(descriptor) }
         var content: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while content.count < largestFile {
+        var isWhole = false
+        while content.count < largestFile, !isWhole {
             let count = try buffer.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }.get()
             content += buffer[..<count]
-            if count < buffer.count { break }
+            isWhole = count < buffer.count
         }
-        return TransportSecurityHosts(String(decoding: content, as: UTF8.self), now: Date())
+        var hosts = TransportSecurityHosts(String(decoding: content, as: UTF8.self), now: Date())
+        if !isWhole { hosts.isWhole = false }
+        return hosts
     }
 
     /// Atomic, and readable by this user only, since the file shows which hosts were visited.

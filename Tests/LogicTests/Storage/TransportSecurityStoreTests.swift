@@ -28,6 +28,11 @@ struct TransportSecurityStoreTests {
         try await eventually { (try? String(contentsOf: file, encoding: .utf8))?.contains(text) == true }
     }
 
+    /// Returns when everything noted so far has been written, or couldn't be.
+    private func finishWrites(of store: TransportSecurityStore) async {
+        await withCheckedContinuation { continuation in store.finishWrites { continuation.resume() } }
+    }
+
     @Test("Off, there is none; in memory, each session has its own")
     func memory() throws {
         #expect(TransportSecurityStore.store(for: .off) == nil)
@@ -92,6 +97,31 @@ struct TransportSecurityStoreTests {
         #expect(
             lines.compactMap { $0.split(separator: " ").first } == ["last.example", "ours.example", "theirs.example"]
         )
+    }
+
+    @Test("A file that lists very many hosts without end keeps them all")
+    func manyHosts() async throws {
+        let count = TransportSecurityHosts.maximumCount
+        let text = (0..<count).map { "h\($0).example \"unlimited\"\n" }.joined()
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        let store = try store()
+        store.note(field, from: "new.example")
+        await finishWrites(of: store)
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").dropFirst()
+        #expect(lines.count == count + 1)
+        #expect(lines.last?.hasPrefix("new.example ") == true)
+    }
+
+    @Test("A file that is too long to be read whole stays as it is")
+    func tooManyLines() async throws {
+        let comments = String(repeating: "#\n", count: 4 * TransportSecurityHosts.maximumCount)
+        let text = "known.example \"unlimited\"\n" + comments
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        let store = try store()
+        store.note(field, from: "new.example")
+        #expect(try isSecured("known.example", by: store) && isSecured("new.example", by: store))
+        await finishWrites(of: store)
+        #expect(try String(contentsOf: file, encoding: .utf8) == text)
     }
 
     @Test("With a file that can't be read no request goes out over http")

@@ -15,9 +15,15 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     /// By the host's name in lower case, without a trailing dot.
     private(set) var entries: [String: Entry] = [:]
+    /// False if only a part of the file was read: replacing the file would remove the rest.
+    var isWhole = true
+    /// How many of `entries` never expire. Only files that programs fill have such, so they don't count towards the limit.
+    private var lastingCount = 0
+    private var expiringCount: Int { entries.count - lastingCount }
 
-    /// Beyond this, those that expire first are removed.
+    /// Of those that expire. Beyond this, those that expire first are removed.
     static let maximumCount = 10_000
+    private static let maximumLines = 4 * maximumCount
 
     // MARK: - Names
 
@@ -50,7 +56,11 @@ struct TransportSecurityHosts: Equatable, Sendable {
     /// Notes the field of a response from `host` (§8.1). Returns the host's name if that changes something.
     mutating func note(_ field: TransportSecurityField, from host: String, now: Date) -> String? {
         guard let name = Self.name(of: host) else { return nil }
-        guard field.maximumAge > 0 else { return entries.removeValue(forKey: name) == nil ? nil : name }
+        guard field.maximumAge > 0 else {
+            guard entries[name] != nil else { return nil }
+            set(nil, for: name, now: now)
+            return name
+        }
         let expires = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + Double(field.maximumAge)).rounded(.down))
         let entry = Entry(expires: expires, includesSubdomains: field.includesSubdomains)
         // Each response of a busy host extends it: less than a minute isn't worth writing.
@@ -65,21 +75,25 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     /// nil removes the entry.
     mutating func set(_ entry: Entry?, for name: String, now: Date) {
+        if let old = entries[name], old.expires == nil { lastingCount -= 1 }
+        if let entry, entry.expires == nil { lastingCount += 1 }
         entries[name] = entry
-        guard entries.count > Self.maximumCount else { return }
+        guard expiringCount > Self.maximumCount else { return }
         entries = entries.filter { !$0.value.isExpired(at: now) }
+        guard expiringCount > Self.maximumCount else { return }
         // Removes a tenth, so that this is rare.
-        let excess = entries.count - Self.maximumCount * 9 / 10
-        guard entries.count > Self.maximumCount, excess > 0 else { return }
-        let first = entries.sorted { ($0.value.expires ?? .distantFuture) < ($1.value.expires ?? .distantFuture) }
-        for (name, _) in first.prefix(excess) { entries[name] = nil }
+        let excess = expiringCount - Self.maximumCount * 9 / 10
+        let expiring = entries.compactMap { name, entry in entry.expires.map { (name: name, expires: $0) } }
+        for (name, _) in expiring.sorted(by: { $0.expires < $1.expires }).prefix(excess) { entries[name] = nil }
     }
 
     // MARK: - The file
 
     /// Reads the format of `text`, libcurl and curl. Invalid lines are skipped.
     init(_ text: String, now: Date) {
-        for line in text.split(whereSeparator: \.isNewline).prefix(4 * Self.maximumCount) {
+        let lines = text.split(whereSeparator: \.isNewline)
+        isWhole = lines.count <= Self.maximumLines
+        for line in lines.prefix(Self.maximumLines) {
             guard let (name, entry) = Self.entry(line), !entry.isExpired(at: now) else { continue }
             // Of two entries the later one counts, as in libcurl.
             if let known = entries[name], (known.expires ?? .distantFuture) > (entry.expires ?? .distantFuture) {

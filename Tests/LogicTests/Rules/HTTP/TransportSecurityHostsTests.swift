@@ -76,6 +76,19 @@ struct TransportSecurityHostsTests {
         #expect(contains("long.example") && contains("h10499.example") && !contains("h0.example"))
     }
 
+    @Test("Hosts that a file lists without end make no room for others, and others need none of theirs")
+    mutating func unlimited() {
+        let names = (0..<TransportSecurityHosts.maximumCount).map { "h\($0).example" }
+        hosts = TransportSecurityHosts(names.map { "\($0) \"unlimited\"\n" }.joined(), now: now)
+        let learnt = note("max-age=600", from: "new.example")
+        #expect(learnt == "new.example")
+        #expect(contains("new.example") && contains("h0.example") && contains("h9999.example"))
+        #expect(hosts.entries.count == TransportSecurityHosts.maximumCount + 1)
+        for name in names.prefix(2) { _ = note("max-age=0", from: name) }
+        #expect(hosts.entries.count == TransportSecurityHosts.maximumCount - 1)
+        #expect(hosts.isWhole)
+    }
+
     // MARK: - The file
 
     @Test("The file is libcurl's: what is written is read back, and what curl writes is read")
