@@ -16,9 +16,23 @@ final class TransportSecurityStore: Sendable {
     private struct State {
         var hosts: TransportSecurityHosts
         /// Changes that haven't been written.
-        var news: [String: TransportSecurityHosts.Entry?] = [:]
+        private(set) var news: [String: TransportSecurityHosts.Entry?] = [:]
         var isWriteComing = false
         var hasRemovedAbandoned = false
+
+        /// Adds the changes in `newer` to those that haven't been written. If nothing can be written there may be too many: then only hosts
+        /// that are still known count.
+        mutating func add(_ newer: [String: TransportSecurityHosts.Entry?]) {
+            news.merge(newer) { _, newer in newer }
+            guard news.count > TransportSecurityHosts.maximumCount else { return }
+            let known = hosts.entries
+            news = news.filter { known[$0.key] != nil }
+        }
+
+        mutating func takeNews() -> [String: TransportSecurityHosts.Entry?] {
+            defer { news = [:] }
+            return news
+        }
     }
 
     private let file: URL?
@@ -85,7 +99,7 @@ final class TransportSecurityStore: Sendable {
             guard let name = state.hosts.note(field, from: host, now: Date()) else { return false }
             hasHosts.store(!state.hosts.entries.isEmpty, ordering: .releasing)
             guard file != nil, state.hosts.isWhole else { return false }
-            state.news.updateValue(state.hosts.entries[name], forKey: name)
+            state.add([name: state.hosts.entries[name]])
             guard !state.isWriteComing else { return false }
             state.isWriteComing = true
             return true
@@ -100,24 +114,37 @@ final class TransportSecurityStore: Sendable {
         Self.queue.async(execute: completion)
     }
 
+    /// How many changes haven't been written. Any thread.
+    var unwrittenCount: Int { state.withLock { $0.news.count } }
+
     /// Changes that can't be written are kept until the next change.
     private func write() {
         guard let file else { return }
-        let (news, isFirst) = state.withLock { state in
+        let (isWanted, isFirst) = state.withLock { state in
             state.isWriteComing = false
-            defer { (state.news, state.hasRemovedAbandoned) = ([:], true) }
-            return (state.news, !state.hasRemovedAbandoned)
+            defer { state.hasRemovedAbandoned = true }
+            return (!state.news.isEmpty, !state.hasRemovedAbandoned)
         }
+        guard isWanted else { return }
         if isFirst { Self.removeAbandoned(besides: file) }
+        var news: [String: TransportSecurityHosts.Entry?] = [:]
         do throws(SystemError) {
-            // Other programs may have written meanwhile.
-            var hosts = try Self.read(file)
-            guard hosts.isWhole else { throw SystemError(code: EFBIG) }
-            let now = Date()
-            for (name, entry) in news { hosts.set(entry, for: name, now: now) }
-            try Self.replace(file, with: hosts.text(now: now))
+            try Self.replace(file) { () throws(SystemError) -> String in
+                // Other programs may have written meanwhile.
+                var hosts = try Self.read(file)
+                guard hosts.isWhole else { throw SystemError(code: EFBIG) }
+                news = state.withLock { $0.takeNews() }
+                let now = Date()
+                for (name, entry) in news { hosts.set(entry, for: name, now: now) }
+                return hosts.text(now: now)
+            }
         } catch {
-            state.withLock { state in state.news.merge(news) { newer, _ in newer } }
+            guard !news.isEmpty else { return }
+            state.withLock { state in
+                let newer = state.takeNews()
+                state.add(news)
+                state.add(newer)
+            }
         }
     }
 
@@ -143,12 +170,14 @@ final class TransportSecurityStore: Sendable {
         return hosts
     }
 
-    /// Atomic, and readable by this user only, since the file shows which hosts were visited.
-    private static func replace(_ file: URL, with text: String) throws(SystemError) {
+    /// Atomic, and readable by this user only, since the file shows which hosts were visited. `text` is called only where a file can be
+    /// made, so that it costs next to nothing to find out that none can.
+    private static func replace(_ file: URL, with text: () throws(SystemError) -> String) throws(SystemError) {
         let (temporary, descriptor) = try makeTemporary(for: file)
         do throws(SystemError) {
             defer { close(descriptor) }
-            try Array(text.utf8).withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            let bytes = try Array(text().utf8)
+            try bytes.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
             guard fsync(descriptor) == 0, rename(temporary, file.path) == 0 else { throw .current }
         } catch {
             unlink(temporary)
