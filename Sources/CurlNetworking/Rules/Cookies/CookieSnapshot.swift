@@ -6,7 +6,7 @@ import Foundation
 /// order.
 struct CookieSnapshot {
     struct Difference {
-        var removed: [CookieKey] = []
+        var removed: [StoredCookie] = []
         var added: [StoredCookie] = []
     }
 
@@ -22,25 +22,22 @@ struct CookieSnapshot {
         // Usually one of many has changed.
         let start = zip(cookies, newCookies).prefix { $0 === $1 }.count
         let end = zip(cookies[start...].reversed(), newCookies[start...].reversed()).prefix { $0 === $1 }.count
-        var gone: [ObjectIdentifier: CookieKey] = [:]
-        for cookie in cookies[start...].dropLast(end) {
-            let object = ObjectIdentifier(cookie)
-            gone[object] = keys.removeValue(forKey: object)
-        }
+        var gone: [ObjectIdentifier: HTTPCookie] = [:]
+        for cookie in cookies[start...].dropLast(end) { gone[ObjectIdentifier(cookie)] = cookie }
         var difference = Difference()
         var replaced: Set<CookieKey> = []
         for cookie in newCookies[start...].dropLast(end) {
             let object = ObjectIdentifier(cookie)
-            if let key = gone.removeValue(forKey: object) {
-                keys[object] = key
-            } else {
-                let added = StoredCookie(cookie, isInStorage: true)
-                keys[object] = added.key
-                replaced.insert(added.key)
-                difference.added.append(added)
-            }
+            guard gone.removeValue(forKey: object) == nil else { continue }
+            let added = StoredCookie(cookie, isInStorage: true)
+            keys[object] = added.key
+            replaced.insert(added.key)
+            difference.added.append(added)
         }
-        difference.removed = gone.values.filter { !replaced.contains($0) }
+        for (object, cookie) in gone {
+            guard let key = keys.removeValue(forKey: object), !replaced.contains(key) else { continue }
+            difference.removed.append(StoredCookie(cookie))
+        }
         cookies = newCookies
         return difference
     }

@@ -4,14 +4,19 @@
 /// one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
 struct PendingCookieWrites {
     private struct Noted {
+        /// Where the change comes in its batch: that of the earliest change it replaces.
         let order: Int
+        /// How many changes had been noted before it.
+        let number: Int
         let change: CookieChange
         /// The storage has a cookie with the key, or may have one: earlier changes don't tell when this one replaces them.
         let isStored: Bool
     }
 
     private var changes: [CookieKey: Noted] = [:]
-    private var nextOrder = 0
+    private var notedCount = 0
+    /// How many changes had been noted when the storage was last compared.
+    private var comparedCount = 0
     /// The rest of the current batch, the next cookie last.
     private var batch: [CookieKey] = []
     private var current: [CookieChange] = []
@@ -38,9 +43,22 @@ struct PendingCookieWrites {
         if case .remove = change, !isStored {
             changes[key] = nil
         } else {
-            changes[key] = Noted(order: earlier?.order ?? nextOrder, change: change, isStored: isStored)
-            nextOrder += 1
+            let order = earlier?.order ?? notedCount
+            changes[key] = Noted(order: order, number: notedCount, change: change, isStored: isStored)
+            notedCount += 1
         }
+    }
+
+    // MARK: - The program's changes
+
+    /// The storage is known: what the program changes there from now on comes after everything noted so far.
+    mutating func markCompared() {
+        comparedCount = notedCount
+    }
+
+    /// The program has changed the cookie in the storage since that was last compared. A change noted before is dropped.
+    mutating func giveWay(_ key: CookieKey) {
+        if let noted = changes[key], noted.number < comparedCount { changes[key] = nil }
     }
 
     // MARK: - Writing
@@ -77,7 +95,7 @@ struct PendingCookieWrites {
     mutating func putBack() {
         for change in current.reversed() {
             let key = change.cookie.key
-            if changes[key] == nil { changes[key] = Noted(order: -1, change: change, isStored: true) }
+            if changes[key] == nil { changes[key] = Noted(order: -1, number: -1, change: change, isStored: true) }
             batch.append(key)
         }
         current = []

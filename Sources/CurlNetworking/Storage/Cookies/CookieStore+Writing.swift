@@ -19,18 +19,24 @@ extension CookieStore {
     /// `trusting` skips the check whether the program has changed the storage meanwhile, so that a program that keeps changing it can't
     /// prevent writing.
     func writeNext(trusting: Bool = false) {
-        if case .writing = shared.withLock({ $0.phase }) { return }
+        guard !isWriting else { return }
+        // Look-ups made before now see the program's changes before now, which may leave nothing to write.
+        while !pending.isEmpty, !beginWriting() { answerLookups() }
         // In memory a change takes microseconds. With a file, each change writes it, so look-ups compare after each.
-        guard let changes = pending.take(upTo: isInMemory ? 64 : 1) else { return publish() }
-        // Look-ups made before now see the program's changes before now.
-        while !beginWriting() { answerLookups() }
+        guard let changes = pending.take(upTo: isInMemory ? 64 : 1) else {
+            publish()
+            return completeWaiters { self.pending.hasPassed($0.mark) }
+        }
         let known = knownCookies
         writing.async { [self] in
             // Nothing is compared during the write, so the index must have all earlier changes of the program.
             let isKnown = trusting || CookieSnapshot.areSame(storage.cookies ?? [], known)
             if isKnown { for change in changes { change.apply(to: storage) } }
-            shared.withLock { $0.phase = .comparable(onLoop: false) }
-            indexing.async { isKnown ? self.wrote(changes) : self.wroteNothing() }
+            indexing.async {
+                // Not before, because a comparison has to know whether `changes` have been written.
+                self.shared.withLock { $0.phase = .comparable(onLoop: false) }
+                isKnown ? self.wrote(changes) : self.wroteNothing()
+            }
         }
     }
 

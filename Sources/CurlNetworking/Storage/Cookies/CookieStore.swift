@@ -49,6 +49,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     var index = CookieIndex()
     private var snapshot = CookieSnapshot()
     var pending = PendingCookieWrites()
+    /// What the next comparison finds is to be removed: all cookies were, when the storage couldn't be read.
+    private var removesFound = false
     var waiters: [Waiter] = []
     /// When the waiters' deadlines are checked next; nil if no check is scheduled.
     var alarm: DispatchTime?
@@ -133,22 +135,38 @@ final class CookieStore: CookieJar, @unchecked Sendable {
 
     /// Updates the index from the storage, unless that could wait for a write. Indexing queue.
     func compare() {
-        if case .writing = shared.withLock({ $0.phase }) { return }
+        guard !isWriting else { return }
         let cookies = storage.cookies ?? []
-        if !CookieSnapshot.areSame(cookies, snapshot.cookies) {
-            let difference = snapshot.update(to: cookies)
-            for key in difference.removed {
-                if pending[key] == nil { index.remove(key) } else { index.mark(key, isInStorage: false) }
-            }
-            for cookie in difference.added {
-                switch pending[cookie.key] {
-                case nil: index.insert(cookie)
-                case .set: index.mark(cookie.key, isInStorage: true)
-                case .remove: break
-                }
+        if !CookieSnapshot.areSame(cookies, snapshot.cookies) { follow(snapshot.update(to: cookies)) }
+        removesFound = false
+        pending.markCompared()
+        publish()
+    }
+
+    /// What the program has changed replaces what responses changed before it. What they changed during a write may be before or after it, and
+    /// counts.
+    private func follow(_ difference: CookieSnapshot.Difference) {
+        let now = Date()
+        for cookie in difference.removed {
+            let key = cookie.key
+            // Those that have expired the storage itself removes.
+            if !cookie.isExpired(at: now) { pending.giveWay(key) }
+            if pending[key] == nil { index.remove(key) } else { index.mark(key, isInStorage: false) }
+        }
+        for cookie in difference.added {
+            pending.giveWay(cookie.key)
+            switch pending[cookie.key] {
+            case nil where removesFound: pending.note(.remove(cookie))
+            case nil: index.insert(cookie)
+            case .set: index.mark(cookie.key, isInStorage: true)
+            case .remove: break
             }
         }
-        publish()
+    }
+
+    /// Whether reading the storage could wait for a write.
+    var isWriting: Bool {
+        if case .writing = shared.withLock({ $0.phase }) { true } else { false }
     }
 
     /// Publishes the current index. Indexing queue.
@@ -204,6 +222,7 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     func removeAll() {
         afterStoring { [self] in
             compare()
+            removesFound = isWriting
             let removed = index.all
             index = CookieIndex()
             change(removed.map { .remove($0) })
@@ -222,6 +241,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
 
     private func change(_ changes: [CookieChange]) {
         for change in changes { pending.note(change) }
+        // It has just been compared.
+        if !isWriting { pending.markCompared() }
         publish()
         writeNext()
     }

@@ -90,6 +90,24 @@ struct PendingCookieWritesTests {
         #expect(Self.summary(pending.take(upTo: 2)) == ["c=1"])
     }
 
+    @Test("What was noted before the storage was last compared gives way to the program's change, all else stays")
+    func givingWay() throws {
+        var pending = PendingCookieWrites()
+        let key = try Self.cookie("a").key
+        try pending.note(.set(Self.cookie("a")))
+        pending.giveWay(key)
+        #expect(pending.count == 1)
+        pending.markCompared()
+        try pending.note(.set(Self.cookie("a", "2")))
+        pending.giveWay(key)
+        #expect(Self.summary(pending.take(upTo: 1)) == ["a=2"])
+        // The storage was compared before it was taken.
+        pending.putBack()
+        pending.giveWay(key)
+        #expect(pending.isEmpty)
+        #expect(pending.take(upTo: 1) == nil)
+    }
+
     @Test("A mark has passed when all that came before it is written, however much comes after it")
     func marks() throws {
         var pending = PendingCookieWrites()
@@ -133,7 +151,7 @@ struct CookieSnapshotTests {
         #expect(snapshot.update(to: [stays, goes, old]).added.map(\.key.name) == ["stays", "goes", "changes"])
         let difference = try snapshot.update(to: [new, CookieIndexTests.cookie("comes"), stays])
         #expect(difference.added.map(\.key.name) == ["changes", "comes"])
-        #expect(difference.removed.map(\.name) == ["goes"])
+        #expect(difference.removed.map(\.key.name) == ["goes"])
         #expect(snapshot.update(to: snapshot.cookies).removed.isEmpty)
     }
 
@@ -150,7 +168,7 @@ struct CookieSnapshotTests {
         cookies.swapAt(position, 99 - position)
         difference = snapshot.update(to: cookies)
         #expect(difference.added.isEmpty)
-        #expect(difference.removed.map(\.name) == ["new"])
+        #expect(difference.removed.map(\.key.name) == ["new"])
         #expect(snapshot.cookies.count == 100)
     }
 
