@@ -24,6 +24,7 @@ struct TestHelper {
         case "idle": await IdleCommand.run(arguments)
         case "held": await HeldCommand.run(arguments)
         case "held-files": try await HeldFilesCommand.run(arguments)
+        case "held-sources": try await HeldSourcesCommand.run(arguments)
         case "faults": try await FaultCommand.run(arguments)
         case "cycles": await CyclesCommand.run(arguments)
         case "exhaust": await ExhaustCommand.run(arguments)

@@ -32,7 +32,7 @@ final class FileStep: Step, @unchecked Sendable {
         let part = host.steps.upload?.part(of: request) ?? .whole
         guard host.owner.body.isUsed(part, with: request, after: host.steps.redirect) else { return .pass }
         state = .opening
-        WorkThreads.files.run { [self, url] in
+        WorkThreads.namedFiles.run { [self, url] in
             let file = Result { () throws(URLError) in try ReadableFile(url, for: request.url) }
             host.owner.submit { self.opened(file, host) }
         }

@@ -13,8 +13,12 @@ final class WorkThreads: @unchecked Sendable {
 
     /// For whatever may block for any time: the program's streams and storages, and other processes. Everything runs at once.
     static let blocking = WorkThreads(limit: .max)
-    /// For files. Most of that work is short, and many threads that do it at once wait for each other, as in the lock of a directory.
+    /// For files in the module's directories. Most of that work is short, and many threads that do it at once wait for each other, as in the
+    /// lock of a directory.
     static let files = WorkThreads(limit: 16, patience: .milliseconds(1))
+    /// For files that the program names, which may be anywhere: however many of them are on a file system that doesn't answer, neither the next
+    /// one nor the module's own files wait for them.
+    static let namedFiles = WorkThreads(limit: .max, patience: .milliseconds(1))
 
     private let limit: Int
     private let patience: Duration

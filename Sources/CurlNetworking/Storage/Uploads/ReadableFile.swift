@@ -39,7 +39,7 @@ final class ReadableFile: Sendable {
     /// Some file systems take their time to close a file.
     deinit {
         let descriptor = descriptor
-        WorkThreads.files.run { close(descriptor) }
+        WorkThreads.namedFiles.run { close(descriptor) }
     }
 
     /// Puts what the system has in memory from `offset` on into `buffer`. Returns how many bytes; nil if it has none, can't tell, or fails. Never

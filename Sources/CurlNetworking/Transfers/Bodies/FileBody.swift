@@ -40,7 +40,7 @@ final class FileBody: RequestBody {
         if let ahead { return try ahead.read(into: buffer) }
         if let count = file.readAtOnce(into: buffer, at: position) { return .bytes(count) }
         let source = FileRest(of: file, from: position, for: requestURL)
-        let ahead = ReadAhead(source, on: .files, becameReadable: becameReadable)
+        let ahead = ReadAhead(source, on: .namedFiles, becameReadable: becameReadable)
         self.ahead = ahead
         return try ahead.read(into: buffer)
     }

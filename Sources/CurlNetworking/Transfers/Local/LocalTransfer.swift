@@ -49,7 +49,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
 
     func start() {
         state = .reading
-        WorkThreads.files.run { [self] in
+        WorkThreads.namedFiles.run { [self] in
             let opened = Result { () throws(URLError) in try content.open() }
             loop.submit { self.take(.response(opened)) }
         }
@@ -70,7 +70,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
 
     private func close() {
         state = .closed
-        WorkThreads.files.run { self.content.close() }
+        WorkThreads.namedFiles.run { self.content.close() }
     }
 
     /// Reports what has been found, as soon as it may.
@@ -96,7 +96,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
     private func readNext() {
         guard delegate != nil, !isPaused, case .idle = state else { return }
         state = .reading
-        WorkThreads.files.run { [self] in
+        WorkThreads.namedFiles.run { [self] in
             let piece = Result { () throws(URLError) in try content.read() }
             loop.submit { self.take(.piece(piece)) }
         }
