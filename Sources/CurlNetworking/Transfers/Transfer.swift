@@ -8,6 +8,9 @@ protocol Transfer: AnyObject {
     /// How the task's metrics classify it.
     var source: HopMetrics.Source { get }
 
+    /// Whether it uses the network, rather than a program's protocol class or local files.
+    var isOfNetwork: Bool { get }
+
     /// Its metrics so far; nil if they aren't wanted, or if the task measures it itself.
     var metrics: HopMetrics? { get }
 
@@ -49,6 +52,7 @@ protocol Transfer: AnyObject {
 }
 
 extension Transfer {
+    var isOfNetwork: Bool { source == .network }
     var metrics: HopMetrics? { nil }
     var lastActivity: MonotonicTime? { nil }
     var phase: TransferPhase { .preparing }
@@ -119,7 +123,7 @@ struct TransferEnding {
     var loss = ConnectionLoss.none
     /// At some point the task was suspended, or its consumer was too slow.
     var wasPaused = false
-    /// It used the network, rather than a program's protocol class or local files.
+    /// The transfer's `isOfNetwork`.
     var isOfNetwork = false
 
     enum ConnectionLoss {

@@ -103,15 +103,21 @@ struct FTPServerFaultTests {
         for _ in 0..<5 { #expect(await other.load(http.url("/")).text == "fine") }
     }
 
-    @Test("A server that says nothing at all times out")
-    func silence() async throws {
+    @Test(
+        "A server that says nothing any more times out, and the error tells how far the transfer had got",
+        arguments: [("USER", "securing"), ("226", "receiving")]
+    )
+    func silence(place: String, phase: String) async throws {
         let gate = Gate()
-        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix("USER") ? .after(gate) : nil }
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix(place) ? .after(gate) : nil }
         defer { ftp.stop() }
         defer { gate.open() }
-        let session = URLSession.forTest()
+        // There is a connection.
+        let session = URLSession.forTest { $0.waitsForConnectivity = true }
         defer { session.invalidateAndCancel() }
-        #expect(await session.load(URLRequest(ftp.url(), timeout: 0.3)).error?.code == .timedOut)
+        let error = await session.load(URLRequest(ftp.url(), timeout: 0.3)).error
+        #expect(error?.code == .timedOut)
+        #expect(error?.phase == phase)
     }
 
     @Test("A connection that breaks in the middle fails the task", arguments: ["USER", "EPSV", "SIZE", "226"])

@@ -78,6 +78,23 @@ struct ConnectivityTests {
         #expect(try await delegate.metrics().transactionMetrics.count == 1, "an attempt is no transaction")
     }
 
+    @Test("An FTP server that doesn't answer the attempt to connect is waited for, and so is one that says nothing")
+    func deafFTP() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let waiting = Watched(0)
+        let delegate = TimelineDelegate(onWaiting: { waiting.update { $0 += 1 } })
+        let session = Self.session(delegate) { $0.timeoutIntervalForRequest = 0.3 }
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "ftp://127.0.0.1:\(deaf.port)/file"))
+        // The kernel accepts one or two of them for the server.
+        for _ in 0..<4 { session.dataTask(with: url).resume() }
+        try await waiting.wait { $0 == 4 }
+    }
+
     @Test("Without any word from the system it tries again by itself")
     func backoff() async throws {
         let host = try Host()

@@ -14,6 +14,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private var wasPaused = false
 
     var source: HopMetrics.Source { .other }
+    var isOfNetwork: Bool { true }
 
     // MARK: FTP's loop
 
@@ -45,6 +46,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         var isPaused = false
         /// More is waiting for the delegate's loop than should be.
         var isFull = false
+        /// libcurl's own can be asked for on FTP's loop alone, which may be waiting for another server.
+        var phase = TransferPhase.preparing
     }
 
     fileprivate enum Event {
@@ -81,6 +84,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     }
 
     var isPaused: Bool { shared.withLock { $0.isPaused } }
+    var phase: TransferPhase { shared.withLock { $0.phase } }
 
     func setPaused(_ isPaused: Bool) {
         lastActivity = loop.now
@@ -146,6 +150,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
             let multi = try connections.currentMulti()
             easy = try multi.start(options, handler: self, hooks: hooks)
             self.multi = multi
+            shared.withLock { $0.phase = .connecting }
             nudgeUntilDataFlows()
         } catch {
             end()
@@ -169,9 +174,10 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         if let nudge = nudge.take() { connections.loop.cancel(nudge) }
     }
 
-    private func dataFlows() {
+    private func dataFlows(_ phase: TransferPhase) {
         guard !isDataFlowing else { return }
         isDataFlowing = true
+        shared.withLock { $0.phase = phase }
         stopNudging()
     }
 
@@ -212,6 +218,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
 extension FTPTransfer: TransferHandler {
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        shared.withLock { $0.hasHeard() }
         switch replies.consume(lines: headerLine, isProxys: easy?.speaksFTP == false) {
         case .incomplete: break
         case .complete(let head): post(.head(head))
@@ -225,7 +232,7 @@ extension FTPTransfer: TransferHandler {
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         // libcurl writes attributes out as text.
         if case .attributes = options.direction { return .accepted }
-        dataFlows()
+        dataFlows(.receiving)
         shared.withLock { shared in
             if shared.body.append(bytes, expected: nil) { shared.isFull = true }
         }
@@ -236,7 +243,7 @@ extension FTPTransfer: TransferHandler {
 
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body else { return .bytes(0) }
-        dataFlows()
+        dataFlows(.sending)
         guard !shared.withLock({ $0.isPaused }) else {
             isSendingHeld = true
             return .pause
@@ -313,6 +320,11 @@ extension FTPReplies {
 }
 
 extension FTPTransfer.Shared {
+    /// The server, or its proxy, has said something.
+    fileprivate mutating func hasHeard() {
+        if phase == .connecting { phase = .securing }
+    }
+
     fileprivate mutating func append(_ event: FTPTransfer.Event) {
         if case .sent = event, case .sent = events.last { events.removeLast() }
         events.append(event)
