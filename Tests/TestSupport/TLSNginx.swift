@@ -22,6 +22,8 @@ package final class TLSNginx: Sendable {
         case ancient
         /// Speaks only TLS 1.3.
         case new
+        /// Speaks HTTP/2 to whoever offers it.
+        case http2
         /// Demands a certificate signed by `authority`; finishes the handshake even without one.
         case asking
         /// The same with TLS 1.2.
@@ -39,7 +41,7 @@ package final class TLSNginx: Sendable {
 
     private static let allPorts =
         TLSSite.Certificate.allCases.map(Port.showing) + [
-            .old, .ancient, .new, .asking, .askingInOldWay, .askingUntrusted,
+            .old, .ancient, .new, .http2, .asking, .askingInOldWay, .askingUntrusted,
         ]
 
     private init() throws {
@@ -94,7 +96,7 @@ package final class TLSNginx: Sendable {
         let servers = allPorts.map { port in
             """
             server {
-                listen 127.0.0.1:\(ports[port] ?? 0) ssl;
+                listen 127.0.0.1:\(ports[port] ?? 0) ssl\(port == .http2 ? " http2" : "");
                 \(lines(for: port).joined(separator: "\n        "))
             }
             """
@@ -147,6 +149,7 @@ package final class TLSNginx: Sendable {
             case .old: (.good, ["ssl_protocols TLSv1.2;", "ssl_session_cache shared:old:1m;"])
             case .ancient: (.good, ["ssl_protocols TLSv1.1;", "ssl_ciphers DEFAULT@SECLEVEL=0;"])
             case .new: (.good, ["ssl_protocols TLSv1.3;"])
+            case .http2: (.good, [])
             case .asking: (.good, demand)
             case .askingInOldWay: (.good, demand + ["ssl_protocols TLSv1.2;"])
             case .askingUntrusted: (.selfsigned, demand)

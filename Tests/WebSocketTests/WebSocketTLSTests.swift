@@ -189,6 +189,22 @@ struct WebSocketTLSTests {
         #expect(task.state == .running && task.error == nil)
     }
 
+    @Test("A program that has requests use HTTP/2 has its web sockets over HTTP/1.1 all the same")
+    func httpVersion() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = URLSession.trusting(nginx, delegate: delegate) {
+            // CURL_HTTP_VERSION_2TLS
+            $0.configureTransfer = { transfer, _ in try transfer.set("HTTP_VERSION", 4) }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: try url(.http2, to: server))
+        #expect(try await failure(of: task) == nil)
+        task.cancel()
+        #expect(try await delegate.metrics().transactionMetrics.first?.networkProtocolName == "http/1.1")
+    }
+
     @Test("Its metrics tell of the TLS handshake")
     func metrics() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }

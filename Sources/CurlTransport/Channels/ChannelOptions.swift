@@ -45,11 +45,16 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, true)
+        try applyFixed(to: easy)
+        try proxy.apply(to: easy)
+        try inquiry?.apply(to: easy)
+    }
+
+    package func applyFixed(to easy: EasyHandle) throws(TransferFailure) {
+        // The server would be offered HTTP/2, which we don't speak.
         try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
         // Otherwise libcurl would count as connected once it has reached the proxy.
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, true)
-        try proxy.apply(to: easy)
-        try inquiry?.apply(to: easy)
     }
 }

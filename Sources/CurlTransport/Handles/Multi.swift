@@ -197,7 +197,10 @@ package final class Multi {
             throw TransferFailure(code: .failedInit, text: CurlCode.failedInit.text)
         }
         try easy.configure(options, on: loop)
-        if let hooks { try easy.install(hooks) }
+        if let hooks {
+            try easy.install(hooks)
+            try options.applyFixed(to: easy)
+        }
         let handle = try openHandle()
         if let tlsSessions { easy.join(tlsSessions) }
         easy.start(in: self, for: handler)

@@ -27,6 +27,8 @@ package protocol EasyOptions {
     func applyDefaults(to easy: EasyHandle) throws(TransferFailure)
     /// This transfer's own options, which override `connection`.
     func applyOwn(to easy: EasyHandle) throws(TransferFailure)
+    /// What the transfer can't do without: written again after the program's own options.
+    func applyFixed(to easy: EasyHandle) throws(TransferFailure)
 
     /// Writes all options. Throws libcurl's code for the first that it refuses.
     func apply(to easy: EasyHandle) throws(TransferFailure)
@@ -37,6 +39,7 @@ extension EasyOptions {
     package var reportsConnection: Bool { false }
     package var opensChannel: Bool { false }
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {}
+    package func applyFixed(to easy: EasyHandle) throws(TransferFailure) {}
 
     /// The order in which options are written: the last one to set an option wins.
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
