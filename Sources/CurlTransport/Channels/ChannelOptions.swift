@@ -29,7 +29,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
     }
 
     package var protocols: Int { Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS) }
-    package var mayUseTLS: Bool { url.hasPrefix("https:") }
+    package var mayUseTLS: Bool { url.prefix(6).lowercased() == "https:" }
     package var sendsBody: Bool { false }
     package var opensChannel: Bool { true }
     package var credentials: (user: String, password: String)? { nil }

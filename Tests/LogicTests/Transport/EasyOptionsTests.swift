@@ -28,6 +28,12 @@ struct EasyOptionsTests {
         #expect(probe.count == 1)
     }
 
+    @Test("A channel has the least version of TLS, in whichever case its scheme is written")
+    func channelScheme() {
+        #expect(["https://a/", "HTTPS://a/", "Https://a/"].allSatisfy { ChannelOptions(url: $0, .http1).mayUseTLS })
+        #expect(["http://a/", "HTTP://a/"].allSatisfy { !ChannelOptions(url: $0, .http1).mayUseTLS })
+    }
+
     @Test("HTTP writes what its origin's profile says once")
     func http() throws {
         CurlLibrary.initialize()
