@@ -31,27 +31,35 @@ struct ProtocolChallengeTests {
         func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) { take("reject") }
     }
 
+    private static func challenge(
+        _ load: MockProtocol,
+        method: String = NSURLAuthenticationMethodHTTPBasic,
+        _ answers: Watched<[String]>
+    ) -> URLAuthenticationChallenge {
+        let space = URLProtectionSpace(
+            host: "mock",
+            port: 80,
+            protocol: "http",
+            realm: "here",
+            authenticationMethod: method
+        )
+        return URLAuthenticationChallenge(
+            protectionSpace: space,
+            proposedCredential: nil,
+            previousFailureCount: 2,
+            failureResponse: load.response(401),
+            error: nil,
+            sender: Sender(load, answers)
+        )
+    }
+
     private static func network(
         method: String = NSURLAuthenticationMethodHTTPBasic,
         _ answers: Watched<[String]>,
         takesBack: Bool = false
     ) -> MockNetwork {
         MockNetwork { load in
-            let space = URLProtectionSpace(
-                host: "mock",
-                port: 80,
-                protocol: "http",
-                realm: "here",
-                authenticationMethod: method
-            )
-            let challenge = URLAuthenticationChallenge(
-                protectionSpace: space,
-                proposedCredential: nil,
-                previousFailureCount: 2,
-                failureResponse: load.response(401),
-                error: nil,
-                sender: Sender(load, answers)
-            )
+            let challenge = Self.challenge(load, method: method, answers)
             load.client?.urlProtocol(load, didReceive: challenge)
             if takesBack {
                 load.client?.urlProtocol(load, didCancel: challenge)
@@ -169,6 +177,31 @@ struct ProtocolChallengeTests {
         for challenge in delegate.challenges.value { challenge.answer(.useCredential, Self.credential) }
         try await network.stops.wait { $0 == 1 }
         #expect(answers.value.isEmpty)
+    }
+
+    @Test("What the class takes back while the task is suspended is put to nobody")
+    func takenBackWhileSuspended() async throws {
+        let loads = Watched<MockProtocol?>(nil)
+        let network = MockNetwork { load in loads.update { $0 = load } }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.cancelAuthenticationChallenge, nil) })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url())
+        task.resume()
+        try await loads.wait { $0 != nil }
+        let load = try #require(loads.value)
+        task.suspend()
+        await session.flush()
+        let challenge = Self.challenge(load, Watched([]))
+        load.client?.urlProtocol(load, didReceive: challenge)
+        load.client?.urlProtocol(load, didCancel: challenge)
+        await session.flush()
+        task.resume()
+        await session.flush()
+        load.answer("without")
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("without".utf8))
+        #expect(delegate.challenges.value.isEmpty)
     }
 
     @Test("The idle time-out stands still until the answer, and the task can be cancelled")

@@ -79,6 +79,14 @@ struct ProtocolReports {
         steps.append(step)
     }
 
+    /// The class takes `challenge` back: if the task hasn't taken it yet, it never will.
+    mutating func withdraw(_ challenge: URLAuthenticationChallenge) {
+        let rest = steps[position...].filter { step in
+            if case .challenge(let other) = step { other !== challenge } else { true }
+        }
+        steps.replaceSubrange(position..., with: rest)
+    }
+
     mutating func next() -> Step? {
         guard position < steps.count else { return nil }
         if case .data(let data) = steps[position], data.count > Self.pieceSize {

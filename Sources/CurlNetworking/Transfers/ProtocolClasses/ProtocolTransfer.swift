@@ -274,6 +274,9 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     }
 
     func withdraw(_ challenge: URLAuthenticationChallenge) {
-        loop.submit { self.end(challenge, nil) }
+        loop.submit {
+            self.reports.withdraw(challenge)
+            self.end(challenge, nil)
+        }
     }
 }

@@ -111,6 +111,37 @@ struct ProtocolReportsTests {
         #expect(Self.story([Self.cached("old"), Self.failure]) == ["failed -1001"])
     }
 
+    @Test("A challenge that is taken back before the task has taken it is left out, and no other is")
+    func withdrawal() {
+        let space = URLProtectionSpace(
+            host: "mock",
+            port: 80,
+            protocol: "http",
+            realm: nil,
+            authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+        )
+        let challenges = (0..<2).map { _ in
+            URLAuthenticationChallenge(
+                protectionSpace: space,
+                proposedCredential: nil,
+                previousFailureCount: 0,
+                failureResponse: nil,
+                error: nil,
+                sender: ChallengeSender { _ in }
+            )
+        }
+        var reports = ProtocolReports()
+        reports.append(.response(Self.response, .allowed))
+        for challenge in challenges { reports.append(.challenge(challenge)) }
+        reports.append(Self.data("a"))
+        #expect(reports.next().map(Self.words) == "first")
+        reports.withdraw(challenges[0])
+        #expect(Self.rest(of: &reports) == ["challenge", "a"])
+        reports.withdraw(challenges[1])
+        reports.append(.finished)
+        #expect(Self.rest(of: &reports) == ["finished"])
+    }
+
     @Test("Large data comes in pieces, and all of it")
     func pieces() {
         var reports = ProtocolReports()
