@@ -21,4 +21,19 @@ struct FTPThroughHTTPTests {
         #expect(delegate.challenges.value.isEmpty)
         #expect(proxy.shown == [nil])
     }
+
+    @Test("A proxy's redirect is an answer like any other, and isn't followed", arguments: [true, false])
+    func redirect(hasDelegate: Bool) async throws {
+        let proxy = try ScriptedProxy { _ in
+            .text("elsewhere", status: 302).header("Location", "http://portal.test/")
+        }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(), delegate: hasDelegate ? RecordingDelegate() : nil)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("ftp://files.test/file")
+        #expect(result.error == nil)
+        #expect(result.response?.statusCode == 302)
+        #expect(result.text == "elsewhere")
+        #expect(proxy.server.requestCount == 1)
+    }
 }

@@ -18,7 +18,9 @@ enum RedirectPolicy {
         count: Int,
         unixSocket: (URL) -> CurlOptions.UnixSocket?
     ) -> Decision {
-        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url
+        // For an FTP URL, it is an HTTP proxy that says so.
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url,
+            Scheme(base)?.isFTP != true
         else { return .deliver }
         guard count < TaskBudget.redirects else {
             return .fail(.tooManyRedirects(base))
