@@ -77,6 +77,35 @@ struct StreamTaskTests {
         #expect(data.isEmpty && uploads.isEmpty && downloads.isEmpty)
     }
 
+    @Test("Suspended and resumed while it connects, it has all of its time for another attempt")
+    func connectsAgain() async throws {
+        var options = LoopbackServer.Options()
+        options.accepts = false
+        options.backlog = 0
+        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        defer { deaf.stop() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let start = ContinuousClock.now
+        let ends = Watched<[Duration]>([])
+        let delegate = RecordingDelegate(onEvent: { _, event in
+            if case .completed = event { ends.update { $0.append(start.duration(to: .now)) } }
+        })
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 2 }
+        defer { session.invalidateAndCancel() }
+        // The kernel connects the first one or two; the others' attempts are not even acknowledged.
+        let tasks = (0..<4).map { _ in session.streamTask(withHostName: "127.0.0.1", port: deaf.port) }
+        for task in tasks { task.resume() }
+        await session.flush()
+        for task in tasks { task.suspend() }
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 1.5))
+        #expect(clock.error?.code == .timedOut)
+        for task in tasks { task.resume() }
+        try await ends.wait { $0.count >= 2 }
+        // Half a second was left of the first attempts.
+        #expect(ends.value.allSatisfy { $0 >= .seconds(3.4) }, "\(ends.value)")
+    }
+
     @Test("The other side's end leaves the task open for writing")
     func halfClosedByServer() async throws {
         let received = Watched(Data())

@@ -24,6 +24,7 @@ final class StreamTransfer: Transfer {
 
     private var state: State
     private var opening: ChannelOpening
+    private var wasPaused = false
     private(set) var metrics: HopMetrics?
     private(set) var lastActivity: MonotonicTime?
 
@@ -58,6 +59,7 @@ final class StreamTransfer: Transfer {
 
     func setPaused(_ isPaused: Bool) {
         if lastActivity != nil { lastActivity = loop.now }
+        if isPaused { wasPaused = true }
         port.setPaused(isPaused)
     }
 
@@ -104,6 +106,7 @@ extension StreamTransfer: ChannelDelegate {
         settleMetrics(channel)
         state = .over
         var ending = TransferEnding(isOfNetwork: true)
+        ending.wasPaused = wasPaused
         ending.error = opening.error(after: failure, &ending)
         delegate.transferFinished(self, ending)
     }
