@@ -1,5 +1,6 @@
 import CurlNetworkingLoopbackServer
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -147,6 +148,31 @@ struct WebSocketConnectionTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("What arrived before a message that can't be sent counts, although the program had enough of messages")
+    func closedBeforeUnsendable() async throws {
+        // More than is read with the third one, after which the program has enough.
+        let messages = [100_000, 100_000, 100_000, 70_000].map { Frame.binary(Data(count: $0)).bytes }
+        let bytes = messages.reduce(Data(), +) + Frame.close(1000).bytes
+        let server = try LoopbackServer { _ in { $0.isOpened ? [.bytes(bytes), .reset] : [] } }
+        defer { server.stop() }
+        let rig = try await WebSocketConnectionRig(server.url)
+        try await eventually { rig.exchange.isFull }
+        // The system has the rest.
+        let isReset = await rig.channel.perform { channel in
+            var entry = pollfd(fd: channel.descriptor ?? -1, events: 0, revents: 0)
+            return poll(&entry, 1, 60_000) == 1
+        }
+        #expect(isReset == true)
+        await rig.perform { connection, exchange in
+            exchange.send(.text("unread"), isHandler: true) { _ in }
+            connection.proceed()
+        }
+        try await rig.endings.wait { !$0.isEmpty }
+        #expect(rig.endings.value == [.closed(WebSocketClosing(1000))])
+        await rig.close()
+        try await server.waitUntilNoConnections()
+    }
+
     @Test("What was read with the last message doesn't fill the memory when the connection fails, however small it was")
     func bombBeforeFailure() async throws {
         let server = try makeServer()
@@ -185,7 +211,7 @@ struct WebSocketConnectionTests {
 private final class WebSocketConnectionRig: @unchecked Sendable {
     let exchange = WebSocketExchange(WebSocketHandshake.Offer())
     let endings = Watched<[WebSocketCloseHandshake.Ending]>([])
-    private let channel: ChannelRig
+    let channel: ChannelRig
     private var connection: WebSocketConnection?
 
     init(_ url: URL, _ compression: WebSocketCompression? = nil) async throws {
@@ -238,6 +264,7 @@ extension WebSocketConnectionRig: WebSocketConnectionOwner {
 }
 
 extension WebSocketConnectionRig: ChannelDelegate {
+    var takesLastWords: Bool { true }
     func channelOpened(_ channel: Channel) {}
     func channelReading(_ channel: Channel) -> ChannelReading { connection?.nextReading ?? .upTo(.max) }
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) { connection?.received(bytes) }

@@ -13,6 +13,10 @@ package protocol ChannelDelegate: AnyObject {
     /// Asked before anything is read.
     func channelReading(_ channel: Channel) -> ChannelReading
 
+    /// Whether bytes that have arrived are still read when nothing more can be sent, although reading is off: 1 MiB at most, and then the channel
+    /// fails.
+    var takesLastWords: Bool { get }
+
     /// The next bytes that have arrived; at least one. They are valid until this returns, unless the delegate has supplied the memory.
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer)
 
@@ -32,6 +36,8 @@ extension ChannelDelegate {
     }
 
     package func channelReading(_ channel: Channel) -> ChannelReading { .upTo(.max) }
+
+    package var takesLastWords: Bool { false }
 }
 
 /// How a channel's delegate wants the next bytes read.
@@ -301,9 +307,9 @@ package final class Channel: TransferHandler {
         loop.cancel(readSoon)
         isServing = true
         var reads = 0
-        while isReading, !hasReachedEnd, isOpen {
+        while isReading || readsLastWords, !hasReachedEnd, isOpen {
             guard reads < Self.mostReads else {
-                loop.schedule(readSoon, at: loop.now)
+                if isReading { loop.schedule(readSoon, at: loop.now) }
                 break
             }
             reads += 1
@@ -314,6 +320,8 @@ package final class Channel: TransferHandler {
         if let sendFailure, isOpen, !isReading || hasReachedEnd { return fail(sendFailure) }
         updateInterest()
     }
+
+    private var readsLastWords: Bool { sendFailure != nil && delegate?.takesLastWords == true }
 
     /// False if there is nothing to read at the moment.
     private func readOnce() -> Bool {

@@ -119,6 +119,11 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if case .open(let connection) = state { connection.sentAll() } else { heads.noteActivity() }
     }
 
+    /// The server may have closed the web socket after messages that the program hasn't received.
+    var takesLastWords: Bool {
+        if case .open = state { true } else { false }
+    }
+
     func channelReading(_ channel: Channel) -> ChannelReading {
         if case .open(let connection) = state { connection.nextReading } else { .upTo(.max) }
     }
