@@ -24,8 +24,12 @@ final class BackgroundAgent: @unchecked Sendable {
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
     private var idleChecks = 0
-    /// Before sessions are read that couldn't be read before.
+    /// There are sessions that couldn't be read so far.
+    private var hasUnread = false
+    /// They are tried again soon.
+    private var isLoadComing = false
     private var readBackoff = RetryBackoff()
+    private static let mostReadAttempts = 8
     /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
     private var arrivalTime = Duration.seconds(10)
 
@@ -68,16 +72,26 @@ final class BackgroundAgent: @unchecked Sendable {
                 return .failure(.system("the socket: \(error)"))
             }
             watchFolder()
-            load()
-            exitIfIdle()
+            loadAll()
             return .success(())
         }
         try result.get()
     }
 
-    /// Continues the tasks of all sessions, those excepted that can't be read at the moment: they are read later, or when a program comes for
-    /// them. All records are read before the first transfer takes descriptors.
-    private func load() {
+    /// Continues the tasks of all sessions. Those that can't be read at the moment are tried again for some two minutes, and when a program comes
+    /// for them.
+    private func loadAll() {
+        isLoadComing = false
+        if !load(), readBackoff.failures < Self.mostReadAttempts {
+            isLoadComing = true
+            queue.asyncAfter(deadline: .after(readBackoff.delay(jitter: .random(in: 0...1)))) { [self] in loadAll() }
+        }
+        exitIfIdle()
+    }
+
+    /// Continues the tasks of those sessions that haven't been read. All records are read before the first transfer takes descriptors. False
+    /// if some can't be read at the moment.
+    private func load() -> Bool {
         let loaded = Set(sessions.values.map(\.folder.url.lastPathComponent))
         var found: [(session: AgentSession, tasks: [StoredTask])] = []
         var isComplete = true
@@ -98,28 +112,26 @@ final class BackgroundAgent: @unchecked Sendable {
             session.load(tasks)
             forgetIfOver(session, session.record.identifier)
         }
-        guard !isComplete else { return }
-        queue.asyncAfter(deadline: .after(readBackoff.delay(jitter: .random(in: 0...1)))) { [self] in
-            load()
-            exitIfIdle()
-        }
+        hasUnread = !isComplete
+        return isComplete
     }
 
     /// A session that an earlier agent has left; nil if there is none in the folder `name`.
     private func findSession(_ name: String) throws(SystemError) -> (session: AgentSession, tasks: [StoredTask])? {
         let sessionFolder = sessionFolder(named: name)
-        // If this fails for want of a descriptor, so does reading.
-        let preparation = Result { () throws(URLError) in try sessionFolder.prepare() }
+        do throws(URLError) {
+            try sessionFolder.prepare()
+        } catch {
+            if let shortage = error.shortage { throw shortage }
+            log.write("ignored \(name): \(error.localizedDescription)")
+            return nil
+        }
         guard let record = try sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name
         else {
             log.write("ignored \(name): it has no record of a session")
             return nil
         }
         let tasks = try sessionFolder.readTasks()
-        if case .failure(let error) = preparation {
-            log.write("ignored \(name): \(error.localizedDescription)")
-            return nil
-        }
         return (makeSession(record), tasks)
     }
 
@@ -295,11 +307,12 @@ final class BackgroundAgent: @unchecked Sendable {
             let status = sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }
             if !channel.send(.status(status)) { channel.send(.refused(.other("There are too many tasks to list."))) }
         case .cancelAll(let identifier):
+            let isComplete = !hasUnread || load()
             for (name, session) in sessions where identifier == nil || identifier == name {
                 session.log("all tasks are cancelled")
                 session.forceQuit()
             }
-            channel.send(.done)
+            channel.send(isComplete ? .done : .refused(.other("Some sessions can't be read at the moment.")))
             exitIfIdle()
         case .submit, .wish, .acknowledge, .checkpoint, .answer:
             log.write("connection of \(channel.peer.pid): a message before its time")
@@ -350,7 +363,9 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    private var isIdle: Bool { channels.isEmpty && !sessions.values.contains(where: \.needsAgent) }
+    private var isIdle: Bool {
+        channels.isEmpty && !isLoadComing && !sessions.values.contains(where: \.needsAgent)
+    }
 
     private func exit(_ reason: String) -> Never {
         log.write("ends: \(reason)")

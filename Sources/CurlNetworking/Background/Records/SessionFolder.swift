@@ -139,12 +139,12 @@ struct SessionFolder {
         get throws(SystemError) { try Self.names(in: path) }
     }
 
-    /// What is in a folder; nothing if there is no such folder.
+    /// What is in a folder; nothing if there is no such folder, or it can't be read at all.
     static func names(in path: String) throws(SystemError) -> [String] {
         guard let stream = opendir(path) else {
             let error = SystemError.current
-            if [ENOENT, ENOTDIR].contains(error.code) { return [] }
-            throw error
+            if error.isShortage { throw error }
+            return []
         }
         defer { closedir(stream) }
         var names: [String] = []
@@ -216,24 +216,25 @@ struct SessionFolder {
         let descriptor = uninterrupted { open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else {
             let error = SystemError.current
-            switch error.code {
-            case ENOENT, ENOTDIR: break
-            // A symbolic link, a socket, or no file that this user may read.
-            case ELOOP, ENXIO, EACCES: setAside(name, "\(error)")
-            default: throw error
-            }
+            if error.isShortage { throw error }
+            if error.code != ENOENT { setAside(name, "\(error)") }
             return nil
         }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .current }
-        guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
             status.st_mode & 0o077 == 0, status.st_size <= Self.maximumLength
         else {
             setAside(name, "not a private file of this user")
             return nil
         }
-        return try DescriptorBytes.read(descriptor, count: Int(status.st_size))
+        do throws(SystemError) {
+            return try DescriptorBytes.read(descriptor, count: Int(status.st_size))
+        } catch {
+            if error.isShortage { throw error }
+            setAside(name, "it can't be read: \(error)")
+            return nil
+        }
     }
 
     /// Moves a file out of the way, to where it can be inspected.
@@ -309,5 +310,20 @@ struct SessionFolder {
     func removeFile(_ name: String) {
         guard Self.isFileName(name) else { return }
         unlink(path(ofFile: name))
+    }
+}
+
+extension SystemError {
+    /// Something is short that others give back: it may succeed later.
+    var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
+}
+
+extension URLError {
+    /// The shortage that the error is about; nil if it is about something else.
+    var shortage: SystemError? {
+        let cause = userInfo[NSUnderlyingErrorKey] as? NSError
+        guard let cause, cause.domain == NSPOSIXErrorDomain, let code = Int32(exactly: cause.code) else { return nil }
+        let error = SystemError(code: code)
+        return error.isShortage ? error : nil
     }
 }
