@@ -82,8 +82,8 @@ extension CookieIndex {
         return removed.map { .remove($0) }
     }
 
-    /// Makes room in a full index. What sites have beyond one domain's share goes first: otherwise a site with many hosts could evict the
-    /// cookies of all others.
+    /// Makes room in a full index. Next to what has expired, what sites have beyond one domain's share goes first: otherwise a site with many
+    /// hosts could evict the cookies of all others.
     private mutating func removeFirst(
         _ excess: Int,
         _ added: Set<CookieKey>,
@@ -93,12 +93,15 @@ extension CookieIndex {
         let rank = { (cookie: StoredCookie) in added.contains(cookie.key) ? 1 : 0 }
         // New cookies from http go before any Secure one.
         let mayGo = { (cookie: StoredCookie) in isSecureOrigin || !cookie.isSecure || cookie.isExpired(at: now) }
+        var first = Self.first(excess, of: all.filter { $0.isExpired(at: now) }, now: now, rank: rank)
+            .compactMap { remove($0) }
+        guard first.count < excess else { return first }
         var surplus: [StoredCookie] = []
         for site in cookies(ofSitesWithMoreThan: Self.maximumPerDomain) {
             let keys = Self.first(site.count - Self.maximumPerDomain, of: site.filter(mayGo), now: now, rank: rank)
             surplus += keys.compactMap { self[$0] }
         }
-        let first = Self.first(excess, of: surplus, now: now, rank: rank).compactMap { remove($0) }
+        first += Self.first(excess - first.count, of: surplus, now: now, rank: rank).compactMap { remove($0) }
         guard first.count < excess else { return first }
         let rest = Self.first(excess - first.count, of: all.filter(mayGo), now: now, rank: rank)
         return first + rest.compactMap { remove($0) }

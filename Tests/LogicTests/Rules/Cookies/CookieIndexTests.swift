@@ -191,6 +191,25 @@ struct CookieIndexTests {
         #expect(changes.last?.cookie.key.domain.hasSuffix(".evil.com") == true)
     }
 
+    @Test("Of a full storage, what has expired goes before what a site has beyond its share")
+    func expiredOfOthers() throws {
+        var index = CookieIndex()
+        for host in 1...2 {
+            let cookies = try (0..<150).map { try Self.cookie("n\($0)", domain: "h\(host).large.com") }
+            _ = index.store(cookies, isSecureOrigin: true, now: Self.now)
+        }
+        for site in 1...27 {
+            let cookies = try (0..<100).map {
+                try Self.cookie("n\($0)", domain: "site\(site).com", expires: Self.now + 1)
+            }
+            _ = index.store(cookies, isSecureOrigin: true, now: Self.now)
+        }
+        let new = try Self.cookie("new", domain: "other.com")
+        let changes = index.store([new], isSecureOrigin: true, now: Self.now + 2)
+        #expect(index.count == 3000 && changes.count == 2)
+        #expect(changes.last?.cookie.key.domain.hasPrefix("site") == true)
+    }
+
     @Test("Over http it evicts none of its own that are Secure")
     func manySecureHosts() throws {
         var index = CookieIndex()
