@@ -30,6 +30,11 @@ package struct FTPOptions: EasyOptions, Sendable {
         if case .upload = direction { true } else { false }
     }
 
+    /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.
+    package var httpProxy: ProxySettings? {
+        connection?.settings.lazy.compactMap { $0 as? ProxySettings }.first { $0.url.hasPrefix("http") }
+    }
+
     package var receiveBufferSize: Int { 64 * 1024 }
     package var protocols: Int { Int(CURLPROTO_FTP) | Int(CURLPROTO_FTPS) }
     /// A program can make libcurl ask any server for TLS.

@@ -115,7 +115,7 @@ struct FTPServerFaultTests {
         // There is a connection.
         let session = URLSession.forTest { $0.waitsForConnectivity = true }
         defer { session.invalidateAndCancel() }
-        let error = await session.load(URLRequest(ftp.url(), timeout: 0.3)).error
+        let error = await session.load(URLRequest(ftp.url(), timeout: 3)).error
         #expect(error?.code == .timedOut)
         #expect(error?.phase == phase)
     }

@@ -36,4 +36,17 @@ struct FTPThroughHTTPTests {
         #expect(result.text == "elsewhere")
         #expect(proxy.server.requestCount == 1)
     }
+
+    @Test("A proxy that doesn't answer isn't waited for: it has the request, which isn't sent again")
+    func silence() async throws {
+        let proxy = try ScriptedProxy { _ in .never }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings()) {
+            $0.waitsForConnectivity = true
+            $0.timeoutIntervalForRequest = 2
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("ftp://files.test/file").error?.code == .timedOut)
+        #expect(proxy.server.requestCount == 1)
+    }
 }

@@ -87,7 +87,7 @@ struct ConnectivityTests {
         defer { deaf.stop() }
         let waiting = Watched(0)
         let delegate = TimelineDelegate(onWaiting: { waiting.update { $0 += 1 } })
-        let session = Self.session(delegate) { $0.timeoutIntervalForRequest = 0.3 }
+        let session = Self.session(delegate) { $0.timeoutIntervalForRequest = 2 }
         defer { session.invalidateAndCancel() }
         let url = try #require(URL(string: "ftp://127.0.0.1:\(deaf.port)/file"))
         // The kernel accepts one or two of them for the server.

@@ -150,7 +150,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
             let multi = try connections.currentMulti()
             easy = try multi.start(options, handler: self, hooks: hooks)
             self.multi = multi
-            shared.withLock { $0.phase = .connecting }
+            // An HTTP proxy doesn't speak first: it may have the request for long.
+            if options.httpProxy == nil { shared.withLock { $0.phase = .connecting } }
             nudgeUntilDataFlows()
         } catch {
             end()
