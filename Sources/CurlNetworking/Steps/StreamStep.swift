@@ -119,20 +119,32 @@ final class StreamStep: Step, @unchecked Sendable {
 
     private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {
         nonisolated(unsafe) let stream = stream
-        // One that serves once more has been found to be empty before, and a thread may still be reading it.
+        // A thread may still be reading one that serves once more.
         guard let request, TaskBody.announcedLength(of: request) == 0, stream !== spent else {
             return state = .found(stream)
         }
         let deadline = Deadline { [weak self, weak host] in
-            if let self, let host { foundEnd(of: stream, nil, host) }
+            if let self, let host { timeIsUp(for: stream, of: request, host) }
         }
         state = .findingEnd(stream, until: deadline)
-        let loop = host.pool.loop
-        loop.schedule(deadline, at: loop.now + host.session.settings.idleTimeout(for: request))
+        arm(deadline, request, host)
         StreamedBody.findEnd(of: stream, url: request.url) { [weak self, weak host] error in
             guard let self, let host else { return }
             host.owner.submit { self.foundEnd(of: stream, error, host) }
         }
+    }
+
+    private func arm(_ deadline: Deadline, _ request: URLRequest, _ host: any StepHost) {
+        let loop = host.pool.loop
+        loop.schedule(deadline, at: loop.now + host.session.settings.idleTimeout(for: request))
+    }
+
+    /// A suspended task has all of its time again when it is resumed.
+    private func timeIsUp(for stream: InputStream, of request: URLRequest, _ host: any StepHost) {
+        guard case .findingEnd(_, let deadline) = state, host.owner.isSuspended else {
+            return foundEnd(of: stream, nil, host)
+        }
+        arm(deadline, request, host)
     }
 
     /// Only the first answer counts.

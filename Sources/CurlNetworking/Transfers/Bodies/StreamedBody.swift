@@ -19,6 +19,8 @@ final class StreamedBody: RequestBody {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
+        // Whether one that has to be empty is so has been found out before, and a thread may still be at it.
+        guard length != 0 else { return .bytes(0) }
         hasBegun = true
         let read = try ahead.read(into: buffer)
         if case .bytes(let count) = read { delivered += Int64(count) }

@@ -40,8 +40,7 @@ final class UpgradeRequest {
     /// Adds the next bytes of the body to what the channel is to send.
     func write(to channel: Channel) throws(URLError) -> Step {
         guard !isComplete else { return .complete }
-        // Whether a stream without length is empty has been found out before.
-        guard let body, body.length != 0 else { return end() }
+        guard let body else { return end() }
         var buffer = [UInt8](repeating: 0, count: Self.piece + Self.chunkHead + 2)
         let start = isChunked ? Self.chunkHead : 0
         let read = try buffer.withUnsafeMutableBytes { buffer in
