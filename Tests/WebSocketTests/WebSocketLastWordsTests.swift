@@ -31,6 +31,27 @@ struct WebSocketLastWordsTests {
         }
     }
 
+    @Test("Messages that have come, and the server's status, are not lost when a message can't be sent any more")
+    func closedWhileFull() async throws {
+        // More than is read before the program has taken some.
+        let sizes = [100_000, 100_000, 100_000, 66_000]
+        let rig = try WebSocketRig { event in
+            guard case .opened = event else { return [] }
+            return sizes.map { .frame(.binary(Data(count: $0))) } + [.frame(.close(1000)), .reset]
+        }
+        defer { rig.stop() }
+        let task = rig.task
+        try await rig.delegate.opening()
+        try await rig.server.waitUntilNoConnections()
+        await #expect(throws: URLError.self) { while true { try await task.send(.string("unread")) } }
+        for size in sizes {
+            guard case .data(let data) = try await task.receive() else { throw URLError(.unknown) }
+            #expect(data.count == size)
+        }
+        await #expect(throws: URLError.self) { _ = try await task.receive() }
+        #expect(task.closeCode == .normalClosure)
+    }
+
     @Test(
         "All of it fails once, with the same error, and so does what is asked for afterwards",
         arguments: End.allCases

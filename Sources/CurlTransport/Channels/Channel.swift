@@ -13,8 +13,8 @@ package protocol ChannelDelegate: AnyObject {
     /// Asked before anything is read.
     func channelReading(_ channel: Channel) -> ChannelReading
 
-    /// Whether bytes that have arrived are still read when nothing more can be sent, although reading is off: 1 MiB at most, and then the channel
-    /// fails.
+    /// Whether bytes that have arrived are still read when nothing more can be sent, although reading is off: some 1 MiB at most, and then the
+    /// channel fails.
     var takesLastWords: Bool { get }
 
     /// The next bytes that have arrived; at least one. They are valid until this returns, unless the delegate has supplied the memory.
@@ -78,6 +78,8 @@ package final class Channel: TransferHandler {
     private var owesSentAll = false
     /// Why nothing more can be sent; bytes that have arrived can still be read.
     private var sendFailure: TransferFailure?
+    /// How much has been read since then although reading was off, in bytes.
+    private var lastWordCount = 0
 
     private var isReading = false
     /// What arrives is dropped.
@@ -298,6 +300,8 @@ package final class Channel: TransferHandler {
         setReading(true)
     }
 
+    /// In bytes.
+    private static let mostLastWords = 1 << 20
     /// The most reads in one turn, because other channels wait, too.
     private static let mostReads = 16
 
@@ -309,7 +313,7 @@ package final class Channel: TransferHandler {
         var reads = 0
         while isReading || readsLastWords, !hasReachedEnd, isOpen {
             guard reads < Self.mostReads else {
-                if isReading { loop.schedule(readSoon, at: loop.now) }
+                loop.schedule(readSoon, at: loop.now)
                 break
             }
             reads += 1
@@ -317,11 +321,13 @@ package final class Channel: TransferHandler {
         }
         isServing = false
         // Nothing more is read that could say why.
-        if let sendFailure, isOpen, !isReading || hasReachedEnd { return fail(sendFailure) }
+        if let sendFailure, isOpen, !(isReading || readsLastWords) || hasReachedEnd { return fail(sendFailure) }
         updateInterest()
     }
 
-    private var readsLastWords: Bool { sendFailure != nil && delegate?.takesLastWords == true }
+    private var readsLastWords: Bool {
+        sendFailure != nil && lastWordCount < Self.mostLastWords && delegate?.takesLastWords == true
+    }
 
     /// False if there is nothing to read at the moment.
     private func readOnce() -> Bool {
@@ -331,6 +337,7 @@ package final class Channel: TransferHandler {
             bytes.withUnsafeBytes { delegate?.channel(self, received: $0) }
             return true
         case .count(let count):
+            if !isReading { lastWordCount += count }
             if !isDiscarding { delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
             // TLS may hold bytes without making the socket readable.
             return !isPlain || count == buffer.count || sendFailure != nil

@@ -1,13 +1,13 @@
 import Dispatch
 
-/// Something that takes turns on a loop: a body to be decoded, or messages to be compressed.
+/// Something that takes turns on a loop: a body to be decoded, or messages to be compressed or inflated.
 package protocol DecodingTurn: AnyObject {
     /// Does at most one step, or what there is time left for, and asks for another turn if there is more. On the loop, outside of libcurl.
     func takeTurn()
 }
 
-/// Shares a loop's time among the bodies decoded on it, and the messages compressed: together they do at most `workPerRound` per round before the loop serves anything
-/// else. Loop only.
+/// Shares a loop's time among the bodies decoded on it, and the messages compressed and inflated: together they do at most `workPerRound` per
+/// round before the loop serves anything else. Loop only.
 ///
 /// `@unchecked Sendable`: everything is touched only on the loop.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {

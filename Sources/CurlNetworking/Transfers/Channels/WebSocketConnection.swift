@@ -149,7 +149,7 @@ final class WebSocketConnection {
         var hasEnough = isLast ? intake.isOverfull : intake.isFull
         do throws(WebSocketViolation) {
             while closeHandshake.isReceiving {
-                guard !hasEnough, isLast || hasTime(if: assembler.inflates) else { return input.count }
+                guard !hasEnough, hasTime(if: assembler.inflates) else { return input.count }
                 if let event = try nextEvent(in: &input) {
                     act(on: event)
                     hasEnough = self.hasEnough(isLast: isLast)
@@ -209,9 +209,14 @@ final class WebSocketConnection {
 
     func failed(_ failure: TransferFailure) {
         self.failure = failure
-        // The server's close frame may already be there, after messages that haven't been received.
+        takeLastWords()
+    }
+
+    /// The server's close frame may already be there, after messages that haven't been received.
+    private func takeLastWords() {
         takeRest(isLast: true)
-        handle(.connectionEnded)
+        // The rest of it follows then.
+        if !hasTurn { handle(.connectionEnded) }
     }
 
     // MARK: - Sending
@@ -350,7 +355,7 @@ final class WebSocketConnection {
 extension WebSocketConnection: DecodingTurn {
     func takeTurn() {
         hasTurn = false
-        proceed()
+        if failure == nil { proceed() } else { takeLastWords() }
     }
 }
 
