@@ -82,10 +82,8 @@ package final class Channel: TransferHandler {
     private var lastWordCount = 0
 
     private var isReading = false
-    /// What arrives is dropped.
-    private var isDiscarding = false
-    /// How many of the last bytes sent, and FIN, the other side may miss when it closes the connection.
-    private var expendableCount = 0
+    /// Set where what arrives is dropped: how many of the last bytes sent, and FIN, the other side may miss when it closes the connection.
+    private var expendableCount: Int?
     private var hasReachedEnd = false
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
@@ -294,7 +292,6 @@ package final class Channel: TransferHandler {
     /// the other side's system has acknowledged everything: nobody needs to read all of it before they close the connection.
     /// - Parameter expendable: How many of the last bytes sent, and FIN, mean nothing to the other side's program.
     package func discardInput(expendable: Int = 0) {
-        isDiscarding = true
         expendableCount = expendable
         if case .bytes = early { early = nil }
         setReading(true)
@@ -338,7 +335,8 @@ package final class Channel: TransferHandler {
             return true
         case .count(let count):
             if !isReading { lastWordCount += count }
-            if !isDiscarding { delegate?.channel(self, received: UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            if expendableCount == nil { delegate?.channel(self, received: bytes) }
             // TLS may hold bytes without making the socket readable.
             return !isPlain || count == buffer.count || sendFailure != nil
         case .nothing:
@@ -363,7 +361,7 @@ package final class Channel: TransferHandler {
 
     private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         guard let easy, easy.multi != nil else { return .nothing }
-        if isDiscarding { return discard(through: buffer, of: easy) }
+        if let expendableCount { return discard(through: buffer, of: easy, butFor: expendableCount) }
         var count = 0
         let code = loop.calls.within { curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count) }
         switch code {
@@ -375,14 +373,18 @@ package final class Channel: TransferHandler {
         }
     }
 
-    private func discard(through buffer: UnsafeMutableRawBufferPointer, of easy: EasyHandle) -> Received {
+    private func discard(
+        through buffer: UnsafeMutableRawBufferPointer,
+        of easy: EasyHandle,
+        butFor expendable: Int
+    ) -> Received {
         guard let descriptor else { return .nothing }
         // libcurl's sockets never block.
         let count = uninterrupted { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         let error = count < 0 ? errno : 0
         if count > 0 { return .count(count) }
         if error == EAGAIN { return .nothing }
-        if error == ECONNRESET, unacknowledgedCount <= expendableCount { return .end }
+        if error == ECONNRESET, unacknowledgedCount <= expendable { return .end }
         if count == 0, plainSocket?.hasFailed != true { return .end }
         return .failure(failure(CURLE_RECV_ERROR, of: easy))
     }
