@@ -141,23 +141,15 @@ struct SessionFolder {
 
     /// What is in a folder; nothing if there is no such folder, or it can't be read at all.
     static func names(in path: String) throws(SystemError) -> [String] {
-        guard let stream = opendir(path) else {
-            let error = SystemError.current
+        let all: DirectoryNames
+        do throws(SystemError) {
+            all = try DirectoryNames(path)
+        } catch {
             if error.isShortage { throw error }
             return []
         }
-        defer { closedir(stream) }
         var names: [String] = []
-        errno = 0
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-            // How a failure is told from the end.
-            errno = 0
-        }
-        guard errno == 0 else { throw .current }
+        while let name = try all.next() { names.append(name) }
         return names
     }
 

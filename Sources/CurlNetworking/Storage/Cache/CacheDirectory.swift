@@ -124,17 +124,13 @@ final class CacheDirectory: Sendable {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { return [] }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(), let directory = fdopendir(descriptor) else {
+        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid() else {
             close(descriptor)
             return []
         }
-        // And with it the descriptor.
-        defer { closedir(directory) }
+        guard let names = try? DirectoryNames(closing: descriptor) else { return [] }
         var items: [Item] = []
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
+        while let name = try? names.next() {
             if name.hasSuffix(Self.temporarySuffix) {
                 Self.removeIfAbandoned(file(name))
             } else if Self.isEntryName(name), let item = item(name) {

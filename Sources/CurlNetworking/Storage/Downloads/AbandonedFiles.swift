@@ -26,13 +26,9 @@ enum AbandonedFiles {
 
     /// Blocks. Files that can't be read or removed are left alone.
     static func remove(from directory: URL) {
-        guard let stream = opendir(directory.path) else { return }
-        defer { closedir(stream) }
-        while let entry = readdir(stream) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if TemporaryName.active.matches(name) { remove(name, in: dirfd(stream)) }
+        guard let names = try? DirectoryNames(directory.path) else { return }
+        while let name = try? names.next() {
+            if TemporaryName.active.matches(name) { remove(name, in: names.descriptor) }
         }
     }
 
