@@ -19,6 +19,9 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package static var current: SystemError { SystemError(code: errno) }
 
+    /// Something is short that others give back: it may succeed later.
+    package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
+
     package var description: String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard strerror_r(code, &buffer, buffer.count) == 0 else { return "errno \(code)" }

@@ -122,7 +122,7 @@ final class BackgroundAgent: @unchecked Sendable {
         do throws(URLError) {
             try sessionFolder.prepare()
         } catch {
-            if let shortage = error.shortage { throw shortage }
+            if let cause = error.systemError, cause.isShortage { throw cause }
             log.write("ignored \(name): \(error.localizedDescription)")
             return nil
         }

@@ -304,18 +304,3 @@ struct SessionFolder {
         unlink(path(ofFile: name))
     }
 }
-
-extension SystemError {
-    /// Something is short that others give back: it may succeed later.
-    var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
-}
-
-extension URLError {
-    /// The shortage that the error is about; nil if it is about something else.
-    var shortage: SystemError? {
-        let cause = userInfo[NSUnderlyingErrorKey] as? NSError
-        guard let cause, cause.domain == NSPOSIXErrorDomain, let code = Int32(exactly: cause.code) else { return nil }
-        let error = SystemError(code: code)
-        return error.isShortage ? error : nil
-    }
-}

@@ -98,9 +98,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         proxyStatus = info[CurlErrorKey.proxyStatus] as? Int
         peerTrust = error.failureURLPeerTrust
         file = info[NSFilePathErrorKey] as? String
-        systemErrno = (info[NSUnderlyingErrorKey] as? NSError).flatMap {
-            $0.domain == NSPOSIXErrorDomain ? $0.code : nil
-        }
+        systemErrno = (error.systemError?.code).map { Int($0) }
         reason = info[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int
     }
 

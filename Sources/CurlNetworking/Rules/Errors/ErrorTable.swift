@@ -151,6 +151,14 @@ extension URLError {
         self.init(code, userInfo: userInfo)
     }
 
+    /// The underlying system error, if there is one.
+    var systemError: SystemError? {
+        guard let cause = userInfo[NSUnderlyingErrorKey] as? NSError, cause.domain == NSPOSIXErrorDomain else {
+            return nil
+        }
+        return Int32(exactly: cause.code).map { SystemError(code: $0) }
+    }
+
     /// The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but widely used.
     private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
