@@ -24,9 +24,7 @@ final class BackgroundAgent: @unchecked Sendable {
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
     private var idleChecks = 0
-    /// There are sessions that couldn't be read so far.
-    private var hasUnread = false
-    /// They are tried again soon.
+    /// Sessions that couldn't be read are tried again soon.
     private var isLoadComing = false
     private var readBackoff = RetryBackoff()
     private static let mostReadAttempts = 8
@@ -112,7 +110,6 @@ final class BackgroundAgent: @unchecked Sendable {
             session.load(tasks)
             forgetIfOver(session, session.record.identifier)
         }
-        hasUnread = !isComplete
         return isComplete
     }
 
@@ -307,7 +304,7 @@ final class BackgroundAgent: @unchecked Sendable {
             let status = sessions.values.map(\.status).sorted { $0.identifier < $1.identifier }
             if !channel.send(.status(status)) { channel.send(.refused(.other("There are too many tasks to list."))) }
         case .cancelAll(let identifier):
-            let isComplete = !hasUnread || load()
+            let isComplete = load()
             for (name, session) in sessions where identifier == nil || identifier == name {
                 session.log("all tasks are cancelled")
                 session.forceQuit()
