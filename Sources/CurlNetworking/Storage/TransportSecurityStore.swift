@@ -15,24 +15,9 @@ import struct Synchronization.Atomic
 final class TransportSecurityStore: Sendable {
     private struct State {
         var hosts: TransportSecurityHosts
-        /// Changes that haven't been written.
-        private(set) var news: [String: TransportSecurityHosts.Entry?] = [:]
+        var news = TransportSecurityNews()
         var isWriteComing = false
         var hasRemovedAbandoned = false
-
-        /// Adds the changes in `newer` to those that haven't been written. If nothing can be written there may be too many: then only hosts
-        /// that are still known count.
-        mutating func add(_ newer: [String: TransportSecurityHosts.Entry?]) {
-            news.merge(newer) { _, newer in newer }
-            guard news.count > TransportSecurityHosts.maximumCount else { return }
-            let known = hosts.entries
-            news = news.filter { known[$0.key] != nil }
-        }
-
-        mutating func takeNews() -> [String: TransportSecurityHosts.Entry?] {
-            defer { news = [:] }
-            return news
-        }
     }
 
     private let file: URL?
@@ -99,7 +84,7 @@ final class TransportSecurityStore: Sendable {
             guard let name = state.hosts.note(field, from: host, now: Date()) else { return false }
             hasHosts.store(!state.hosts.entries.isEmpty, ordering: .releasing)
             guard file != nil, state.hosts.isWhole else { return false }
-            state.add([name: state.hosts.entries[name]])
+            state.news.note(state.hosts.entries[name], for: name, known: state.hosts)
             guard !state.isWriteComing else { return false }
             state.isWriteComing = true
             return true
@@ -114,9 +99,6 @@ final class TransportSecurityStore: Sendable {
         Self.queue.async(execute: completion)
     }
 
-    /// How many changes haven't been written. Any thread.
-    var unwrittenCount: Int { state.withLock { $0.news.count } }
-
     /// Changes that can't be written are kept until the next change.
     private func write() {
         guard let file else { return }
@@ -127,24 +109,19 @@ final class TransportSecurityStore: Sendable {
         }
         guard isWanted else { return }
         if isFirst { Self.removeAbandoned(besides: file) }
-        var news: [String: TransportSecurityHosts.Entry?] = [:]
+        var news = TransportSecurityNews()
         do throws(SystemError) {
             try Self.replace(file) { () throws(SystemError) -> String in
                 // Other programs may have written meanwhile.
                 var hosts = try Self.read(file)
                 guard hosts.isWhole else { throw SystemError(code: EFBIG) }
-                news = state.withLock { $0.takeNews() }
+                news = state.withLock { $0.news.take() }
                 let now = Date()
-                for (name, entry) in news { hosts.set(entry, for: name, now: now) }
+                news.apply(to: &hosts, now: now)
                 return hosts.text(now: now)
             }
         } catch {
-            guard !news.isEmpty else { return }
-            state.withLock { state in
-                let newer = state.takeNews()
-                state.add(news)
-                state.add(newer)
-            }
+            state.withLock { $0.news.putBack(news, known: $0.hosts) }
         }
     }
 
