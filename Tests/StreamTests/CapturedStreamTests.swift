@@ -107,7 +107,7 @@ struct CapturedStreamTests {
 
     @Test("They tell of the end, and the other side hears of theirs")
     func ends() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         let streams = try await streams(of: rig.task, rig.recorder)
         #expect(streams.input.streamStatus == .notOpen && streams.output.streamStatus == .notOpen)
@@ -126,7 +126,7 @@ struct CapturedStreamTests {
 
     @Test("Nobody keeps them: the connection is closed")
     func dropped() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         rig.task.captureStreams()
         try await rig.recorder.wait(for: .captured)
@@ -176,7 +176,7 @@ struct CapturedStreamTests {
         arguments: schedules
     )
     func runLoop(_ modes: [RunLoop.Mode], _ opensFirst: Bool) async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         let streams = try await streams(of: rig.task, rig.recorder)
         let echo = RunLoopEcho(Array("hello".utf8))
@@ -188,7 +188,7 @@ struct CapturedStreamTests {
 
     @Test("Scheduled after it was closed, a stream keeps no run loop waiting")
     func noWaiting() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         let streams = try await streams(of: rig.task, rig.recorder)
         let waits = await onThread { () -> [Bool] in

@@ -33,21 +33,22 @@ struct StreamRig: Sendable {
     }
 }
 
-/// A stream task to a server that sends back what it gets, and what its delegate has written down.
+/// A stream task, and what its delegate has written down.
 ///
-///     let rig = try EchoRig()
+///     let rig = try StreamTaskRig()
 ///     defer { rig.stop() }
-struct EchoRig: Sendable {
+struct StreamTaskRig: Sendable {
     let server: LoopbackServer
     let recorder = StreamRecorder()
     let session: URLSession
     /// It has been resumed.
     let task: URLSessionStreamTask
 
-    init() throws {
-        server = try LoopbackServer.echo()
+    /// - Parameter server: nil for one that answers with what it gets.
+    init(to server: LoopbackServer? = nil) throws {
+        self.server = try server ?? .echo()
         session = URLSession.forTest(delegate: recorder)
-        task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task = session.streamTask(withHostName: "127.0.0.1", port: self.server.port)
         task.resume()
     }
 

@@ -8,7 +8,7 @@ import Testing
 struct StreamTaskTests {
     @Test("What is written comes back, byte for byte, and both directions end in due form")
     func echo() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         try await rig.task.write("hello")
         #expect(try await rig.task.text(5) == "hello")
@@ -79,10 +79,7 @@ struct StreamTaskTests {
 
     @Test("Suspended and resumed while it connects, it has all of its time for another attempt")
     func connectsAgain() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let silent = try LoopbackServer { _ in .never }
         defer { silent.stop() }
@@ -288,7 +285,7 @@ struct StreamTaskTests {
 
     @Test("A read that times out leaves its bytes to the next, and the stream goes on")
     func readTimeout() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         let task = rig.task
         try await task.write("ab")
@@ -300,19 +297,24 @@ struct StreamTaskTests {
         #expect(try await task.text(5) == "bcdef")
     }
 
-    @Test("A write that times out closes the write side")
-    func writeTimeout() async throws {
+    /// One whose server sends "x", and reads nothing: a write has timed out.
+    private static func rigAfterWriteTimeout() async throws -> StreamTaskRig {
         let server = try LoopbackServer { _ in
             { event in if case .opened = event { [.stopReading, .bytes("x")] } else { [] } }
         }
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
+        let rig = try StreamTaskRig(to: server)
         let large = Data(count: 64 << 20)
-        await #expect { try await task.write(large, timeout: 0.05) } throws: { ($0 as? URLError)?.code == .timedOut }
+        await #expect { try await rig.task.write(large, timeout: 0.05) } throws: {
+            ($0 as? URLError)?.code == .timedOut
+        }
+        return rig
+    }
+
+    @Test("A write that times out closes the write side")
+    func writeTimeout() async throws {
+        let rig = try await Self.rigAfterWriteTimeout()
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         try await recorder.wait(for: .writeClosed)
         await #expect(throws: URLError.self) { try await task.write("b") }
         #expect(try await task.text(1) == "x")
@@ -322,15 +324,9 @@ struct StreamTaskTests {
 
     @Test("After a write that timed out, the connection can neither be captured nor secured", arguments: [true, false])
     func writeTimeoutBeforeTransition(captures: Bool) async throws {
-        let server = try LoopbackServer { _ in { event in if case .opened = event { [.stopReading] } else { [] } } }
-        defer { server.stop() }
-        let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder)
-        defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        task.resume()
-        let large = Data(count: 64 << 20)
-        await #expect { try await task.write(large, timeout: 0.05) } throws: { ($0 as? URLError)?.code == .timedOut }
+        let rig = try await Self.rigAfterWriteTimeout()
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
         if captures { task.captureStreams() } else { task.startSecureConnection() }
         #expect(try await recorder.completion()?.code == .timedOut)
         #expect(recorder.events == [.writeClosed, .completed(.timedOut)])
@@ -338,7 +334,7 @@ struct StreamTaskTests {
 
     @Test("A suspended task reads nothing until it goes on")
     func suspend() async throws {
-        let rig = try EchoRig()
+        let rig = try StreamTaskRig()
         defer { rig.stop() }
         let task = rig.task
         try await task.write("a")
@@ -394,10 +390,7 @@ struct StreamTaskTests {
 
     @Test("The time for a request limits connecting, and nothing that comes after it")
     func connectTimeout() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let echo = try LoopbackServer.echo()
         defer { echo.stop() }

@@ -87,9 +87,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
             let delegate = RecordingDelegate()
-            let session = rig.session(delegate) {
-                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
-            }
+            let session = rig.sessionWithoutRoom(delegate)
             let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             #expect(try await delegate.completion(of: task)?.code == .cannotCreateFile)
@@ -122,9 +120,7 @@ extension BackgroundTests {
             }
             defer { rig.end() }
             let delegate = RecordingDelegate()
-            let session = rig.session(delegate) {
-                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
-            }
+            let session = rig.sessionWithoutRoom(delegate)
             let task = session.downloadTask(with: rig.url("/"))
             task.resume()
             try await delegate.wait(for: task) {
@@ -136,11 +132,7 @@ extension BackgroundTests {
             session.invalidateAndCancel()
             try await delegate.invalidation()
 
-            _ = rig.session
-            let number = task.taskIdentifier
-            try await rig.delegate.record.wait { $0.completions[number] != nil }
-            let error = try #require(rig.delegate.record.value.completions[number]?.first ?? nil)
-            #expect(error.code == .cancelled)
+            let error = try await rig.cancellationInNextSession(of: task)
             let resumed = rig.session.downloadTask(withResumeData: try #require(error.downloadTaskResumeData))
             resumed.resume()
             try await rig.delegate.success(of: resumed)
@@ -156,9 +148,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig(answering: .atHead) { upload.respond(to: $0) }
             defer { rig.end() }
             let delegate = RecordingDelegate()
-            let session = rig.session(delegate) {
-                $0.curl.temporaryDirectory = rig.directory.url.appendingPathComponent("missing", isDirectory: true)
-            }
+            let session = rig.sessionWithoutRoom(delegate)
             let request = URLRequest(rig.url("/files"), method: "POST")
             let task = session.uploadTask(with: request, fromFile: try rig.directory.file(content))
             task.resume()
@@ -170,16 +160,31 @@ extension BackgroundTests {
             session.invalidateAndCancel()
             try await delegate.invalidation()
 
-            _ = rig.session
-            let number = task.taskIdentifier
-            try await rig.delegate.record.wait { $0.completions[number] != nil }
-            let error = try #require(rig.delegate.record.value.completions[number]?.first ?? nil)
-            #expect(error.code == .cancelled)
+            let error = try await rig.cancellationInNextSession(of: task)
             let resumed = rig.session.uploadTask(withResumeData: try #require(error.uploadTaskResumeData))
             resumed.resume()
             try await rig.delegate.success(of: resumed)
             #expect(upload.content == content && upload.isComplete)
             try await rig.finish()
         }
+    }
+}
+
+extension BackgroundRig {
+    /// A session that can't make files for the program.
+    fileprivate func sessionWithoutRoom(_ delegate: RecordingDelegate) -> URLSession {
+        session(delegate) {
+            $0.curl.temporaryDirectory = directory.url.appendingPathComponent("missing", isDirectory: true)
+        }
+    }
+
+    /// What the rig's own session, which comes after the task's, says of the cancelled task.
+    fileprivate func cancellationInNextSession(of task: URLSessionTask) async throws -> URLError {
+        let number = task.taskIdentifier
+        _ = session
+        try await delegate.record.wait { $0.completions[number] != nil }
+        let error = try #require(delegate.record.value.completions[number]?.first ?? nil)
+        #expect(error.code == .cancelled)
+        return error
     }
 }

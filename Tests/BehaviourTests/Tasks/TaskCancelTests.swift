@@ -70,10 +70,7 @@ struct TaskCancelTests {
 
     @Test("While it connects it completes once")
     func whileConnecting() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let server = try LoopbackServer(options: options) { _ in .text("hello") }
+        let server = try LoopbackServer.deaf()
         defer { server.stop() }
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)

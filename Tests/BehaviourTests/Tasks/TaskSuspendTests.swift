@@ -199,10 +199,7 @@ struct TaskSuspendTests {
 
     @Test("Suspended while it connects, a task isn't timed out")
     func noTimeoutWhileConnecting() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let silent = try LoopbackServer { _ in .never }
         defer { silent.stop() }
@@ -275,10 +272,7 @@ struct TaskSuspendTests {
 
     @Test("Resumed before libcurl gives up connecting, it has all of its time for another attempt")
     func connectsAgain() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let silent = try LoopbackServer { _ in .never }
         defer { silent.stop() }

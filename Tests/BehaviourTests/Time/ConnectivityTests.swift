@@ -80,10 +80,7 @@ struct ConnectivityTests {
 
     @Test("An FTP server that doesn't answer the attempt to connect is waited for, and so is one that says nothing")
     func deafFTP() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let waiting = Watched(0)
         let delegate = TimelineDelegate(onWaiting: { waiting.update { $0 += 1 } })
@@ -155,10 +152,7 @@ struct ConnectivityTests {
 
     @Test("The idle time-out doesn't run meanwhile, and no attempt's time-out is the task's")
     func idleTimeout() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let deaf = try LoopbackServer(options: options) { _ in .text("hello") }
+        let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
         let session = Self.session(nil) {
             $0.timeoutIntervalForRequest = 0.2

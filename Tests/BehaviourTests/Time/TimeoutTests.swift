@@ -60,11 +60,8 @@ struct TimeoutTests {
 
     @Test("A connection that isn't accepted is timed out")
     func connecting() async throws {
-        var options = LoopbackServer.Options()
-        options.accepts = false
-        options.backlog = 0
-        let rig = try Rig(options: options) { _ in
-            .text("hello")
+        let rig = try Rig(options: .deaf) { _ in
+            .never
         } configure: {
             $0.timeoutIntervalForRequest = 0.3
         }

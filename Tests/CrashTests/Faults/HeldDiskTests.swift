@@ -6,6 +6,18 @@ import Testing
 /// See `held-disk` in `Tests/Faults/faults.c`, and `HeldFilesCommand`.
 @Suite("When a file system doesn't answer", .timeLimit(.minutes(2)))
 struct HeldDiskTests {
+    private static let content = FaultServer.body("file")
+
+    private static func server() throws -> LoopbackServer {
+        try LoopbackServer { request in
+            switch request.path {
+            case "/echo": .echoBody(request)
+            case "/endless": .generated(length: 1 << 40).throttled(bytesPerSecond: 10_000_000)
+            default: .data(content)
+            }
+        }
+    }
+
     @Test(
         "No event loop waits for a file: none is opened, read, written, closed, renamed, removed or asked for there",
         .enabled(if: !ProcessUsage.isSanitized),
@@ -23,16 +35,9 @@ struct HeldDiskTests {
         .enabled(if: !ProcessUsage.isSanitized)
     )
     func held() async throws {
-        let content = FaultServer.body("file")
-        let server = try LoopbackServer { request in
-            switch request.path {
-            case "/echo": .echoBody(request)
-            case "/endless": .generated(length: 1 << 40).throttled(bytesPerSecond: 10_000_000)
-            default: .data(content)
-            }
-        }
+        let server = try Self.server()
         defer { server.stop() }
-        let held = try HeldFolder(content)
+        let held = try HeldFolder(Self.content)
         let helper = try ChildProcess(
             [TestHelper.path(), "held-files", server.url("/").absoluteString, held.url.path],
             environment: held.environment(library: try await FaultStage.shared.value.library)
@@ -77,16 +82,9 @@ struct HeldDiskTests {
         .enabled(if: !ProcessUsage.isSanitized)
     )
     func heldSources() async throws {
-        let content = FaultServer.body("file")
-        let server = try LoopbackServer { request in
-            switch request.path {
-            case "/echo": .echoBody(request)
-            case "/endless": .generated(length: 1 << 40).throttled(bytesPerSecond: 10_000_000)
-            default: .data(content)
-            }
-        }
+        let server = try Self.server()
         defer { server.stop() }
-        let held = try HeldFolder(content)
+        let held = try HeldFolder(Self.content)
         let healthy = try TemporaryDirectory()
         let helper = try ChildProcess(
             [TestHelper.path(), "held-sources", server.url("/").absoluteString, held.url.path, healthy.url.path],

@@ -28,17 +28,10 @@ struct DownloadWriterTests {
             )
         }
 
-        /// Nothing happens on the thread until the gate opens.
-        func hold() -> Gate {
-            let gate = Gate()
-            threads.run { gate.waitBlocking() }
-            return gate
-        }
+        func hold() -> Gate { threads.hold() }
 
         /// Returns when the thread has done everything and left the writer.
-        func rest() async {
-            await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
-        }
+        func rest() async { await threads.rest() }
 
         /// Whether too much is waiting; nil if nothing is.
         @discardableResult

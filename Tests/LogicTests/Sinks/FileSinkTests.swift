@@ -22,16 +22,11 @@ struct FileSinkTests {
             directory = try TemporaryDirectory()
         }
 
-        /// Nothing happens on the thread until the gate opens.
-        func hold() -> Gate {
-            let gate = Gate()
-            threads.run { gate.waitBlocking() }
-            return gate
-        }
+        func hold() -> Gate { threads.hold() }
 
         /// Does everything that is left to do, on the thread and on the loop.
         func rest() async {
-            await withCheckedContinuation { continuation in threads.run { continuation.resume() } }
+            await threads.rest()
             let bodies = submitted.value
             submitted.update { $0.removeFirst(bodies.count) }
             for body in bodies { body() }
