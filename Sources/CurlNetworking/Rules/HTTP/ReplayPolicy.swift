@@ -11,8 +11,8 @@ enum ReplayPolicy {
         var joinsPriorKnowledge = false
     }
 
-    /// Whether the server had closed a kept connection before the request arrived, or closed it without a response. libcurl notices most
-    /// such cases and sends the request again; these are the others.
+    /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't
+    /// looked at the request. libcurl notices most such cases and sends the request again; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
         guard !circumstances.hasHead else { return false }
         // An HTTP/2 response, as seen by an HTTP/1.1 parser.
@@ -28,8 +28,11 @@ enum ReplayPolicy {
             return true
         case .sendError:
             return !circumstances.hasHeard && (failure.isOnKeptConnection || needsOwnConnection(failure))
+        // The server goes away, and says that it hasn't looked at the request (RFC 9113 §6.8), on a new connection as well.
+        case .http2:
+            return !circumstances.hasHeard && [.sending, .receiving].contains(failure.phase)
         // PARTIAL_FILE is how requests without a response yet see the end of an HTTP/2 connection.
-        case .http2, .partialFile, .gotNothing, .recvError:
+        case .partialFile, .gotNothing, .recvError:
             return failure.isOnKeptConnection && !circumstances.hasHeard
         default:
             return false

@@ -13,12 +13,20 @@ struct ReplayPolicyTests {
 
     @Test(
         "Those whose kept connection broke off before a byte came back",
-        arguments: [.http2, .partialFile, .gotNothing, .sendError, .recvError] as [CurlCode]
+        arguments: [.partialFile, .gotNothing, .sendError, .recvError] as [CurlCode]
     )
     func kept(code: CurlCode) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init()))
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: false), .init()))
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHead: true)))
+    }
+
+    @Test("Those that an HTTP/2 server says it hasn't looked at, on whichever connection", arguments: [true, false])
+    func unprocessed(isKept: Bool) {
+        #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.http2, isKept: isKept), .init()))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(.http2, isKept: isKept), .init(hasHead: true)))
+        let unsent = Self.failure(.http2, isKept: isKept, phase: .connecting)
+        #expect(!ReplayPolicy.isLossOfKeptConnection(unsent, .init()))
     }
 
     @Test(
