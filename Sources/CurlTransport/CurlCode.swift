@@ -61,6 +61,13 @@ package struct TransferFailure: Error, Sendable, Hashable {
         self.phase = phase
     }
 
+    /// What libcurl has read from an HTTP/2 connection has left its library for that in disorder. It keeps the connection all the same, and
+    /// nothing on it would be answered any more.
+    var leavesHTTP2Broken: Bool { code == .recvError && text.contains("nghttp2_session_mem_recv() returned") }
+
+    /// That was the head of an HTTP/2 response, larger than libcurl takes; only the text tells.
+    package var isOfLargeHTTP2Head: Bool { leavesHTTP2Broken && text.contains(" -902") }
+
     /// The same, with the code that libcurl has for a request that it can't begin again, if it was `Callbacks.prerequest` that refused it:
     /// only the text tells.
     var ofRefusedRequest: TransferFailure {

@@ -403,7 +403,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard let error = ending.error else { return store(host) }
+        guard let error = ending.error else { return ending.mayBeCutShort ? leave(host) : store(host) }
         // A protocol class may have loaded the target of a redirect: then this step wasn't asked about that.
         guard case .candidate(let candidate, _) = stored, host.owner.shownResponse == nil, let demand,
             request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
@@ -415,6 +415,14 @@ final class CacheStep: Step, @unchecked Sendable {
     /// A stored response stands in for that of a server that doesn't answer.
     func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         end(ending, of: request, host)
+    }
+
+    /// Nobody knows whether the body is complete.
+    private func leave(_ host: any StepHost) -> EndVerdict {
+        guard case .gathering(let entry) = write else { return .pass }
+        write = .none
+        dropSuperseded(by: entry.head, to: entry.request, host)
+        return .pass
     }
 
     /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.

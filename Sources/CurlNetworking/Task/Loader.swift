@@ -311,6 +311,7 @@ extension Loader: ClocksOwner {
 
     private func idleTimeIsUp() {
         guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
+        transfer.timedOut()
         let error = URLError.idleTimeOut(request.url)
         let ending = TransferEnding(error.with(phase: transfer.phase), isOfNetwork: transfer.isOfNetwork)
         guard let (verdict, step) = steps.timeOut(ending, of: request, self) else { return finish(.failure(error)) }

@@ -47,6 +47,9 @@ protocol Transfer: AnyObject {
     /// Restarts the idle clock.
     func noteActivity()
 
+    /// The idle clock has run down: the transfer is about to be cancelled, and its connection may be dead.
+    func timedOut()
+
     /// Ends it without another report.
     func cancel()
 }
@@ -63,6 +66,7 @@ extension Transfer {
     func wishesChanged() {}
     func hasMovedUnseen() -> Bool { false }
     func noteActivity() {}
+    func timedOut() {}
 }
 
 /// A transfer whose server may switch to another protocol (RFC 9110 §7.8). Loop only.
@@ -125,6 +129,9 @@ struct TransferEnding {
     var wasPaused = false
     /// The transfer's `isOfNetwork`.
     var isOfNetwork = false
+    /// Only HTTP/2 says where the body ends, and its connection is closed: some versions of libcurl, 7.88 among them, take an error of the
+    /// connection for the end.
+    var mayBeCutShort = false
 
     enum ConnectionLoss {
         case none

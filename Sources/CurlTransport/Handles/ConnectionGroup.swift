@@ -34,6 +34,12 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
 
+    /// The open socket of the transfer's IP connection, which others may share.
+    func socket(of easy: EasyHandle) -> Int32? {
+        guard let endpoints = easy.endpoints else { return nil }
+        return sockets.first { ConnectionEndpoints(of: $0) == endpoints }
+    }
+
     /// Called at the end of a transfer that opened no connection.
     func noteReuse() {
         reuseCount += 1

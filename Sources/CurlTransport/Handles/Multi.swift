@@ -164,9 +164,9 @@ package final class Multi {
     }
 
     /// Whether a transfer has the connection of `socket`, perhaps one that is paused. libcurl names the socket of the first one only.
-    func hasTransfer(on socket: Int32) -> Bool {
+    func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
         let port = ConnectionEndpoints.localPort(of: socket)
-        return running.all.contains { $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+        return running.all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
     }
 
     /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
@@ -247,6 +247,21 @@ package final class Multi {
     /// Closes the transfer's connection after it, unless others use it. Any time: libcurl checks when the transfer ends.
     package func closeConnection(after easy: EasyHandle) {
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_FORBID_REUSE, 1)
+    }
+
+    /// Breaks the HTTP/2 connection of a transfer whose server has been silent for `silence`, if it seems to be dead: nothing has come over it
+    /// for most of that time, and nobody else waits for something, or the other side's system is silent as well. libcurl would send later
+    /// requests over it. Outside of libcurl.
+    package func breakConnection(of easy: EasyHandle, silentFor silence: Duration) {
+        guard let socket = easy.connections?.socket(of: easy), let health = ConnectionHealth(of: socket),
+            health.silence >= silence / 2, health.isUnacknowledged || !hasTransfer(besides: easy, on: socket)
+        else { return }
+        breakConnection(socket)
+    }
+
+    /// libcurl finds it closed: other transfers on it end.
+    private func breakConnection(_ socket: Int32?) {
+        if let socket { shutdown(socket, Int32(SHUT_RDWR)) }
     }
 
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
@@ -437,6 +452,7 @@ package final class Multi {
             channels[socket] = channel
             return channel.opened(socket)
         }
+        if failure?.leavesHTTP2Broken == true { breakConnection(easy.connections?.socket(of: easy)) }
         remove(easy, result)
         // It may still query the handle.
         handler?.transferFinished(failure)

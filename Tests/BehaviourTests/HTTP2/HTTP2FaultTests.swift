@@ -65,6 +65,79 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests[4...].allSatisfy { $0.connection > 1 })
     }
 
+    @Test(
+        "A request that GOAWAY says wasn't processed, the first of its connection, is made again",
+        arguments: [noError, enhanceYourCalm]
+    )
+    func unprocessedOnNewConnection(code: UInt32) async throws {
+        let server = try Server { request in
+            request.connection == 1 ? [.goAway(lastStream: 0, code: code)] : Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url())
+        #expect(result.text == "hello", "\(result.error?.userInfo as Any)")
+        #expect(server.state.value.requests.map(\.connection) == [1, 2])
+    }
+
+    @Test("A connection over which nothing comes any more gets no further request after a time-out")
+    func frozen() async throws {
+        let server = try Server { $0.connection == 1 && $0.stream > 1 ? [] : Server.text("hello") }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(await session.load(URLRequest(server.url(), timeout: 0.5)).error?.code == .timedOut)
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(server.state.value.requests.map(\.connection) == [1, 1, 2])
+    }
+
+    @Test("A time-out leaves alone what else is under way on its connection")
+    func slow() async throws {
+        let gate = Gate()
+        let server = try Server { request in
+            switch request.number {
+            case 2: []
+            case 3: [.waitFor(gate)] + Server.text("at last")
+            default: Server.text("hello")
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        async let timedOut = session.load(URLRequest(server.url(), timeout: 0.5))
+        try await server.state.wait { $0.requests.count == 2 }
+        async let patient = session.load(server.url())
+        try await server.state.wait { $0.requests.count == 3 }
+        #expect(await timedOut.error?.code == .timedOut)
+        gate.open()
+        #expect(await patient.text == "at last")
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test("A body that an error of its connection may have cut short isn't stored")
+    func cutShort() async throws {
+        // A frame that is larger than allowed is an error of the connection.
+        let server = try Server { _ in
+            [
+                .headers(Server.fields([("cache-control", "max-age=1000")]), ends: false),
+                .data(Data("part".utf8), ends: false), .data(Data(count: 20_000), ends: false),
+            ]
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+            $0.curl.httpVersion = .http2PriorKnowledge
+        }
+        defer { session.invalidateAndCancel() }
+        for count in 1...3 {
+            _ = await session.load(server.url())
+            #expect(server.state.value.requests.count == count)
+        }
+    }
+
     @Test("A request that the server has refused to look at is made again")
     func refused() async throws {
         let server = try Server { $0.number == 2 ? [.reset(Self.refusedStream)] : Server.text("hello") }
@@ -237,6 +310,30 @@ struct HTTP2FaultTests {
         #expect(await session.load(server.url()).error != nil)
         isOverdoing.update { $0 = false }
         #expect(await session.load(server.url()).text == "hello")
+    }
+
+    @Test("After a head that is too large, requests go to a new connection, those that waited for an answer too")
+    func afterLargeHead() async throws {
+        let large = (0..<20).map { (name: "x-\($0)", value: String(repeating: "a", count: 8000)) }
+        let server = try Server { request in
+            switch request.stream {
+            case 1: Server.text("hello")
+            case 3: request.connection == 1 ? [] : [.headers(Server.fields(large), ends: true)]
+            default: [.headers(Server.fields(large), ends: true)]
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        async let waiting = session.load(server.url())
+        try await server.state.wait { $0.requests.count == 2 }
+        #expect(await session.load(server.url()).error?.code == .badServerResponse)
+        #expect(await waiting.text == "hello")
+        for _ in 0..<10 {
+            #expect(await session.load(server.url()).error?.code == .badServerResponse)
+            #expect(await session.load(server.url()).text == "hello")
+        }
     }
 
     @Test("A request's own head beyond what HTTP/2 can carry fails its task alone")

@@ -90,7 +90,7 @@ enum ErrorTable {
         case (.proxy, _) where failure.proxy == .authentication: .userAuthenticationRequired
         case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
-        case (.recvError, _) where isAboutChunks(failure.text): .badServerResponse
+        case (.recvError, _) where isAboutChunks(failure.text) || failure.isOfLargeHTTP2Head: .badServerResponse
         // libcurl lacks memory for its transfers, whatever they have received.
         case (.outOfMemory, ENOMEM): .unknown
         // libcurl before 8, for a field that is too large.

@@ -31,6 +31,11 @@ enum CompletionPolicy {
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure
     }
 
+    /// Whether only HTTP/2 says where the body after `head` ends.
+    static func isEndedByHTTP2(_ head: ResponseHead) -> Bool {
+        head.version.hasPrefix("HTTP/2") && length(after: head) == nil
+    }
+
     /// The length of the body on the wire; nil if the head doesn't say.
     private static func length(after head: ResponseHead) -> Int64? {
         // They have no body, whatever their fields say (RFC 9112 §6.3).

@@ -205,6 +205,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
         return true
     }
 
+    func timedOut() {
+        guard case .running(let multi, let easy) = stage else { return }
+        let isShared = easy.tlsSession == nil ? receiving.mayBePlainHTTP2 : easy.negotiatedProtocol == "h2"
+        if isShared { multi.breakConnection(of: easy, silentFor: loop.now - clock.last) }
+    }
+
     /// The request has a body, and the response hasn't begun.
     private var isSending: Bool { sending.hasBody && receiving.head == nil }
 
@@ -423,6 +429,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferFinished(_ failure: TransferFailure?) {
         if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
+        if failure == nil, decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
+            ending.mayBeCutShort = easy?.hasLostConnection == true
+        }
         if abortError == nil, let failure {
             circumstances.hasHead = receiving.head != nil
             if ReplayPolicy.isLossOfKeptConnection(failure, circumstances) {
