@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Writes the body to a private temporary file, which a later download can resume from.
@@ -16,6 +17,8 @@ final class FileSink: Sink, @unchecked Sendable {
     private unowned let owner: any SinkOwner
     private let directory: URL
     private let originalRequest: URLRequest?
+    /// What the session adds to it.
+    private let additionalFields: [HeaderField]
     /// What the task was to resume from; nil for a download from the beginning.
     private let resumeData: ResumeData?
     private let threads: WorkThreads
@@ -24,9 +27,8 @@ final class FileSink: Sink, @unchecked Sendable {
     private var state = State.noFile
     /// The response that the file's latest bytes belong to.
     private var acceptedHead: (head: ResponseHead, request: URLRequest)?
-    private var expected: Int64 = 0
-    /// The validator of the partial file: the response with the rest need not repeat it.
-    var partValidator: Resumption.Validator?
+    /// What the partial file is the beginning of: the response with the rest need not repeat it.
+    var partial: Representation?
     /// The partial file of `resumeData` isn't needed any more once this download has succeeded, or has resume data of its own.
     var supersedesPartialFile = false
     /// How much has been written since the owner was last told, in bytes.
@@ -38,12 +40,14 @@ final class FileSink: Sink, @unchecked Sendable {
         _ owner: any SinkOwner,
         in directory: URL,
         for request: URLRequest?,
+        adding additionalFields: [HeaderField],
         resuming resumeData: ResumeData? = nil,
         on threads: WorkThreads = .files
     ) {
         self.owner = owner
         self.directory = directory
         originalRequest = request
+        self.additionalFields = additionalFields
         self.resumeData = resumeData
         self.threads = threads
     }
@@ -55,10 +59,11 @@ final class FileSink: Sink, @unchecked Sendable {
         _ owner: any SinkOwner,
         in directory: URL,
         for request: URLRequest?,
+        adding additionalFields: [HeaderField],
         of response: AcceptedResponse?,
         writing pieces: [Data]
     ) throws(URLError) {
-        self.init(owner, in: directory, for: request)
+        self.init(owner, in: directory, for: request, adding: additionalFields)
         if let response { note(response) }
         makeFile()
         for piece in pieces {
@@ -103,7 +108,7 @@ final class FileSink: Sink, @unchecked Sendable {
 
     /// Starts a new file for the next bytes: a checkpoint may have named the old one, and must not find other content under its name.
     func startOver() {
-        partValidator = nil
+        partial = nil
         guard case .writing = state else { return }
         forgetUncounted()
         writer.startOver()
@@ -128,7 +133,6 @@ final class FileSink: Sink, @unchecked Sendable {
 
     private func note(_ response: AcceptedResponse) {
         if let head = response.head, let request = response.request { acceptedHead = (head, request) }
-        expected = response.expected
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
@@ -235,20 +239,25 @@ final class FileSink: Sink, @unchecked Sendable {
         .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
     ]
 
-    /// Makes resume data that continues with a partial file; nil if the server sent nothing to validate with, or the request can't be repeated.
+    /// Makes resume data that continues with a partial file; nil if that can't be done with what the server sent, or the request can't be repeated.
     private func resumeDataMaker() -> (@Sendable (PartialFile) -> ResumeData?)? {
-        let received = acceptedHead.flatMap { ResumePolicy.validator(of: $0.head, to: $0.request) }
-        guard let validator = partValidator ?? received, let originalRequest, let url = originalRequest.url,
+        guard let representation = partial ?? received, let originalRequest, let url = originalRequest.url,
             ResumePolicy.canRepeat(originalRequest)
         else { return nil }
-        let completeLength = expected > 0 ? expected : nil
-        return { partial in
+        return { file in
             ResumeData(
                 request: StoredRequest(originalRequest, to: url),
-                validator: validator,
-                completeLength: completeLength,
-                partialFile: partial
+                validator: representation.validator,
+                completeLength: representation.completeLength,
+                partialFile: file
             )
+        }
+    }
+
+    /// What the latest response has begun to send; nil if a later one can't continue it.
+    private var received: Representation? {
+        acceptedHead.flatMap {
+            ResumePolicy.representation(of: $0.head, to: $0.request, adding: additionalFields)
         }
     }
 

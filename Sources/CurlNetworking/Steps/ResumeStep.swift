@@ -15,7 +15,6 @@ final class ResumeStep: Step, @unchecked Sendable {
     private struct Appending {
         var offset: Int64
         var end: Int64
-        var completeLength: Int64?
     }
 
     private let file: FileSink
@@ -87,9 +86,9 @@ final class ResumeStep: Step, @unchecked Sendable {
         case .append(let end, let completeLength):
             let length = completeLength ?? NSURLSessionTransferSizeUnknown
             self.resumption = nil
-            appending = Appending(offset: offset, end: end, completeLength: completeLength)
-            if file.partValidator == nil { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: length)) }
-            file.partValidator = resumption.validator
+            appending = Appending(offset: offset, end: end)
+            if file.partial == nil { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: length)) }
+            file.partial = Representation(validator: resumption.validator, completeLength: completeLength)
             return .deliver(HeadVerdict.Placement(offset: offset, expected: length))
         case .complete:
             self.resumption = nil
@@ -123,14 +122,13 @@ final class ResumeStep: Step, @unchecked Sendable {
 
     /// Asks for what is still missing once an appended part is complete.
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard ending.error == nil, let part = appending.take(), let length = file.length,
-            let validator = file.partValidator
+        guard ending.error == nil, let part = appending.take(), let length = file.length, let partial = file.partial
         else { return .pass }
         let verdict = ResumePolicy.ending(
             at: length,
             from: part.offset,
             end: part.end,
-            completeLength: part.completeLength
+            completeLength: partial.completeLength
         )
         do throws(URLError) {
             switch verdict {
@@ -138,7 +136,11 @@ final class ResumeStep: Step, @unchecked Sendable {
                 return .pass
             case .askForRest:
                 try host.budget.spendPart(of: request.url, at: length)
-                resumption = Resumption(offset: length, validator: validator, completeLength: part.completeLength)
+                resumption = Resumption(
+                    offset: length,
+                    validator: partial.validator,
+                    completeLength: partial.completeLength
+                )
             case .askAgain:
                 startOver()
             case .fail:

@@ -30,6 +30,7 @@ extension Consumer {
                 handle,
                 in: handle.session.settings.temporaryDirectory,
                 for: handle.originalRequest,
+                adding: handle.session.settings.additionalHeaders,
                 resuming: handle.resumption.flatMap { try? $0.get() }
             )
         }

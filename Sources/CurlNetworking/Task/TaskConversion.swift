@@ -41,11 +41,12 @@ struct TaskConversion {
                 _ = shared.machine.setBacklogged(false)
                 return shared.mailbox.takeBody()
             }
-            let directory = handle.session.settings.temporaryDirectory
+            let settings = handle.session.settings
             let sink = try FileSink(
                 handle,
-                in: directory,
+                in: settings.temporaryDirectory,
                 for: handle.originalRequest,
+                adding: settings.additionalHeaders,
                 of: handle.loader?.sink.accepted,
                 writing: pieces
             )

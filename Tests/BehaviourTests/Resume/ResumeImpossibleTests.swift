@@ -58,6 +58,12 @@ struct ResumeImpossibleTests {
             fields: ["ETag": tag],
             headers: ["Range": "bytes=0-"]
         ),
+        Case(
+            testDescription: "a part that nobody asked for and that doesn't begin at the first byte",
+            fields: ["ETag": tag, "Content-Range": "bytes 10000-19999/20000"],
+            status: 206
+        ),
+        Case(testDescription: "a part of which nobody says where it begins", fields: ["ETag": tag], status: 206),
         Case(testDescription: "an error page", fields: ["ETag": tag], status: 404),
     ]
 
@@ -89,6 +95,20 @@ struct ResumeImpossibleTests {
         #expect(result.error?.code == .networkConnectionLost)
         #expect(result.error?.downloadTaskResumeData == nil)
         #expect(result.error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil)
+        #expect(directory.content == [])
+    }
+
+    @Test("In a session that asks for a range with each request there is none")
+    func sessionRange() async throws {
+        let directory = try TemporaryDirectory()
+        let server = try LoopbackServer { _ in
+            LoopbackServer.Response.chunked([.body(ResumeOrigin.body[0..<5000]), .reset])
+                .headers(["ETag": Self.tag, "Content-Range": "bytes 0-9999/20000"]).status(206, contentRange: nil)
+        }
+        let session = URLSession.forDownloads(to: directory) { $0.httpAdditionalHeaders = ["Range": "bytes=0-9999"] }
+        let result = await session.download(URLRequest(url: server.url("/")))
+        #expect(server.requests.map { $0.header("Range") } == ["bytes=0-9999"])
+        #expect(result.error?.code == .networkConnectionLost && result.error?.downloadTaskResumeData == nil)
         #expect(directory.content == [])
     }
 

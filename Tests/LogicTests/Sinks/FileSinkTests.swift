@@ -13,7 +13,7 @@ struct FileSinkTests {
     private final class Rig: SinkOwner, @unchecked Sendable {
         /// As the task shows it, in bytes.
         private(set) var received: Int64 = 0
-        private(set) lazy var sink = FileSink(self, in: directory.url, for: nil, on: threads)
+        private(set) lazy var sink = FileSink(self, in: directory.url, for: nil, adding: [], on: threads)
         private let directory: TemporaryDirectory
         private let threads = WorkThreads(limit: 1)
         private let submitted = Watched<[@Sendable () -> Void]>([])

@@ -121,7 +121,8 @@ struct ResumeStepTests {
     @Test("Resume data that is no good fails the task")
     func damaged() throws {
         let rig = StepRig(try Sample.request())
-        let file = FileSink(rig.sinkOwner, in: FileManager.default.temporaryDirectory, for: rig.request)
+        let directory = FileManager.default.temporaryDirectory
+        let file = FileSink(rig.sinkOwner, in: directory, for: rig.request, adding: [])
         let step = ResumeStep(.failure(URLError(.unsupportedURL)), into: file)
         #expect(rig.prepare(step).failure?.code == .unsupportedURL)
     }

@@ -1,6 +1,13 @@
 import CurlTransport
 import Foundation
 
+/// What a server has, described well enough to ask for the rest of it later.
+struct Representation: Equatable, Sendable {
+    var validator: Resumption.Validator
+    /// In bytes; nil if the server hasn't said.
+    var completeLength: Int64?
+}
+
 /// Where a download continues, and which representation the server must still have.
 struct Resumption: Equatable, Sendable {
     /// In bytes; zero to start from the beginning.
@@ -110,12 +117,31 @@ enum ResumePolicy {
         request.httpBody?.isEmpty ?? true && request.httpBodyStream == nil
     }
 
-    /// The validator for resuming later; nil if the response with `head` to `request` can't be resumed.
-    static func validator(of head: ResponseHead, to request: URLRequest) -> Resumption.Validator? {
+    /// What to resume with later, once some of the body that follows `head` is there; nil if it can't be resumed: the request, or the session with
+    /// its `additional` fields, wants only a part, or the body doesn't begin at the first byte.
+    static func representation(
+        of head: ResponseHead,
+        to request: URLRequest,
+        adding additional: [HeaderField]
+    ) -> Representation? {
         guard request.httpMethod ?? "GET" == "GET", request.value(forHTTPHeaderField: "Range") == nil,
-            head.status == 200 || head.status == 206, head.namedCoding == .none,
-            head["Accept-Ranges"]?.isEqualIgnoringASCIICase(to: "none") != true
+            !additional.contains(where: { $0.name.isEqualIgnoringASCIICase(to: "Range") }), head.namedCoding == .none,
+            head["Accept-Ranges"]?.isEqualIgnoringASCIICase(to: "none") != true,
+            let validator = validator(of: head)
         else { return nil }
+        switch head.status {
+        case 200:
+            return Representation(validator: validator, completeLength: head.contentLength)
+        case 206:
+            // Nobody has asked for a part. Its own length isn't the representation's.
+            guard let range = head.contentRange, range.bytes?.lowerBound == 0 else { return nil }
+            return Representation(validator: validator, completeLength: range.completeLength)
+        default:
+            return nil
+        }
+    }
+
+    private static func validator(of head: ResponseHead) -> Resumption.Validator? {
         if let tag = head["ETag"] { return isStrong(tag: tag) ? .entityTag(tag) : nil }
         guard let date = head["Last-Modified"], isStrong(lastModified: date, of: head) else { return nil }
         return .lastModified(date)

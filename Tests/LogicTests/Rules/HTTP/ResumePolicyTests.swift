@@ -165,16 +165,27 @@ struct ResumePolicyTests {
 
     static let modified = "Sun, 06 Nov 1994 08:49:37 GMT"
 
+    static func representation(
+        _ fields: KeyValuePairs<String, String>,
+        status: Int = 200,
+        _ method: String = "GET",
+        _ headers: KeyValuePairs<String, String> = [:],
+        adding additional: [HeaderField] = []
+    ) throws -> Representation? {
+        try ResumePolicy.representation(
+            of: Sample.head(status, fields),
+            to: Sample.request("http://example.com/", method, headers),
+            adding: additional
+        )
+    }
+
     static func validator(
         _ fields: KeyValuePairs<String, String>,
         status: Int = 200,
         _ method: String = "GET",
         _ headers: KeyValuePairs<String, String> = [:]
     ) throws -> Resumption.Validator? {
-        try ResumePolicy.validator(
-            of: Sample.head(status, fields),
-            to: Sample.request("http://example.com/", method, headers)
-        )
+        try representation(fields, status: status, method, headers)?.validator
     }
 
     static let later = "Sun, 06 Nov 1994 08:49:38 GMT"
@@ -206,7 +217,8 @@ struct ResumePolicyTests {
         var head = Sample.head(200, ["Last-Modified": Self.modified])
         head.version = FTPReplies.version
         let request = try Sample.request("ftp://example.com/file")
-        #expect(ResumePolicy.validator(of: head, to: request) == .lastModified(Self.modified))
+        let found = ResumePolicy.representation(of: head, to: request, adding: [])
+        #expect(found?.validator == .lastModified(Self.modified))
     }
 
     @Test("What can't be resumed has no validator")
@@ -221,7 +233,38 @@ struct ResumePolicyTests {
             #expect(try Self.validator([tag.0: tag.1], status: status) == nil)
         }
         #expect(try Self.validator([:]) == nil)
-        #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "bytes"], status: 206) == .entityTag("\"v1\""))
+        #expect(try Self.validator([tag.0: tag.1, "Accept-Ranges": "bytes"]) == .entityTag("\"v1\""))
+    }
+
+    @Test("Only a part that begins at the first byte can be continued, to the length of the whole and not its own")
+    func parts() throws {
+        func representation(_ range: String?) throws -> Representation? {
+            let range = range.map { [("Content-Range", $0)] } ?? []
+            let fields = [("ETag", "\"v1\""), ("Content-Length", "500")] + range
+            let head = ResponseHead(
+                version: "HTTP/1.1",
+                status: 206,
+                fields: fields.map { HeaderField(name: $0.0, value: $0.1) }
+            )
+            return try ResumePolicy.representation(of: head, to: Sample.request(), adding: [])
+        }
+        let tag = Resumption.Validator.entityTag("\"v1\"")
+        #expect(try representation("bytes 0-499/1000") == Representation(validator: tag, completeLength: 1000))
+        #expect(try representation("bytes 0-499/*") == Representation(validator: tag, completeLength: nil))
+        for range in ["bytes 500-999/1000", "bytes 1-499/500", "bytes */1000", "items 0-499/1000", "bytes 0-499", nil] {
+            #expect(try representation(range) == nil, "\(range ?? "none")")
+        }
+        let whole = try Self.representation(["ETag": "\"v1\"", "Content-Length": "500"])
+        #expect(whole == Representation(validator: tag, completeLength: 500))
+        #expect(try Self.representation(["ETag": "\"v1\""]) == Representation(validator: tag, completeLength: nil))
+    }
+
+    @Test("A session that asks for a range with each request has nothing that can be resumed")
+    func sessionRange() throws {
+        let tag: KeyValuePairs = ["ETag": "\"v1\""]
+        let range = HeaderField(name: "range", value: "bytes=0-499")
+        #expect(try Self.representation(tag, adding: [range]) == nil)
+        #expect(try Self.representation(tag, adding: [HeaderField(name: "X-Range", value: "1")]) != nil)
     }
 
     @Test("A request with a body can't be repeated: resume data has no place for one")
