@@ -75,8 +75,13 @@ private final class StreamSource: BlockingSource {
         // The first time, which ends with bytes or the stream's end. Later, a subclass's status may still say that it isn't open.
         if position == 0, stream.streamStatus == .notOpen { stream.open() }
         let bytes = buffer.bindMemory(to: UInt8.self)
-        let count = bytes.baseAddress.map { stream.read($0, maxLength: wanted(of: buffer.count)) } ?? 0
+        let wanted = wanted(of: buffer.count)
+        let count = bytes.baseAddress.map { stream.read($0, maxLength: wanted) } ?? 0
         guard count >= 0 else { throw failure }
+        guard count <= wanted else {
+            let description = "The body's stream says that it has read \(count) bytes of \(wanted)."
+            throw URLError(.requestBodyStreamExhausted, url, description)
+        }
         position += Int64(count)
         guard let length else { return count }
         if position > length {

@@ -231,6 +231,39 @@ struct StreamedBodyTests {
         #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
     }
 
+    /// Says that it has read more than there is room for, by so many bytes.
+    private final class BoastfulStream: InputStream {
+        private let surplus: Int
+
+        init(surplus: Int) {
+            self.surplus = surplus
+            super.init(data: Data())
+        }
+
+        override var streamStatus: Status { .open }
+        override func close() {}
+
+        override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength count: Int) -> Int {
+            count.addingReportingOverflow(surplus).overflow ? .max : count + surplus
+        }
+    }
+
+    @Test("A stream that says it has read more than there is room for fails the task", arguments: [1, .max])
+    func boastful(surplus: Int) async throws {
+        for length in [nil, 1, 1 << 20, .max] as [Int64?] {
+            let reader = BodyReader()
+            let body = reader.body(BoastfulStream(surplus: surplus), length: length)
+            defer { body.close() }
+            #expect(await Self.failure { try await reader.readAll(body) } == .requestBodyStreamExhausted)
+        }
+        let found = Watched<URLError??>(nil)
+        StreamedBody.findEnd(of: BoastfulStream(surplus: surplus), url: nil) { error in
+            found.update { $0 = .some(error) }
+        }
+        try await found.wait { $0 != nil }
+        #expect(found.value??.code == .requestBodyStreamExhausted)
+    }
+
     @Test("A stream can't be started again once it was read from")
     func seeking() async throws {
         let reader = BodyReader()
