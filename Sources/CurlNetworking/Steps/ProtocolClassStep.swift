@@ -14,6 +14,10 @@ final class ProtocolClassStep: Step, @unchecked Sendable {
         let settings = host.session.settings
         let classes = settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : settings.protocolClasses
         guard !classes.isEmpty else { return .pass }
+        // The class gets a stream of the file.
+        if let file = host.owner.body.file, let refusal = ReadableFile.refusal(of: file, for: request.url) {
+            return .fail(refusal)
+        }
         self.host = host
         let demand = CacheStep.demand(of: request, host)
         let cache = demand == nil || demand?.reading == .nothing ? nil : settings.cache

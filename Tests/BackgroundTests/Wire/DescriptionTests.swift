@@ -81,6 +81,19 @@ struct DescriptionTests {
         }
     }
 
+    @Test("A file of another machine is refused, though there is one with its path here")
+    func otherMachine() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.file(Data("content".utf8)).path
+        let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
+        let file = try #require(URL(string: "file://elsewhere.invalid" + path))
+        guard case .failure(let error) = BackgroundRules.kind(request, .delegate, .file(file)) else {
+            Issue.record("It is uploaded")
+            return
+        }
+        #expect(error.code == .badURL && error.failingURL == request.url)
+    }
+
     @Test("A configuration comes out as it went in, as far as an agent needs it")
     func configuration() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "a")

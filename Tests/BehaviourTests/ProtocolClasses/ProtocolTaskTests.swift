@@ -118,6 +118,24 @@ struct ProtocolTaskTests {
         #expect(network.requests.value[0].httpMethod == "POST")
     }
 
+    @Test("No object gets a file for an upload whose URL names another machine's, or no file at all")
+    func otherMachine() async throws {
+        let network = MockNetwork { $0.answer("mine") }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let directory = try TemporaryDirectory()
+        let path = try directory.file(Data("body".utf8)).path
+        let request = URLRequest(network.url(), method: "POST")
+        for (file, code) in [
+            ("file://elsewhere.invalid" + path, URLError.Code.badURL), ("http://127.0.0.1" + path, .fileDoesNotExist),
+        ] {
+            let file = try #require(URL(string: file))
+            let error = await #expect(throws: URLError.self) { try await session.upload(for: request, fromFile: file) }
+            #expect(error?.code == code && error?.failingURL == request.url)
+        }
+        #expect(network.requests.value.isEmpty)
+    }
+
     @Test("A streamed upload's stream comes from its delegate")
     func streamedUpload() async throws {
         let network = MockNetwork { load in

@@ -62,7 +62,7 @@ struct UploadFileTests {
 
     @Test(
         "A file that can't be read fails the task with a clear error, and nothing is sent",
-        arguments: ["missing", "directory", "web"]
+        arguments: ["missing", "directory", "web", "another machine's"]
     )
     func unreadable(kind: String) async throws {
         let server = try LoopbackServer { .echoBody($0) }
@@ -73,6 +73,9 @@ struct UploadFileTests {
         switch kind {
         case "missing": (file, expected) = (directory.url.appendingPathComponent("none"), .fileDoesNotExist)
         case "directory": (file, expected) = (directory.url, .fileIsDirectory)
+        case "another machine's":
+            let path = try directory.file("file", Data("x".utf8)).path
+            (file, expected) = (try #require(URL(string: "file://elsewhere.invalid" + path)), .badURL)
         default: (file, expected) = (server.url("/file"), .fileDoesNotExist)
         }
         let session = URLSession.forTest()

@@ -51,6 +51,7 @@ enum BackgroundRules {
         case (.downloadDelegate, _):
             return .success(.download)
         case (_, .file(let file)):
+            if let refusal = ReadableFile.refusal(of: file, for: url) { return .failure(refusal) }
             guard let file = UploadFile(file) else {
                 let details = [NSFilePathErrorKey: file.path]
                 return refusal("The file to upload doesn't exist.", .fileDoesNotExist, details)

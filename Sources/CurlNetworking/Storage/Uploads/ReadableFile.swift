@@ -14,9 +14,7 @@ final class ReadableFile: Sendable {
 
     /// Opens the file at `url`. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
     init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
-        guard url.isFileURL else {
-            throw URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
-        }
+        if let refusal = Self.refusal(of: url, for: requestURL) { throw refusal }
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         let descriptor = uninterrupted { open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else {
@@ -34,6 +32,14 @@ final class ReadableFile: Sendable {
         }
         self.descriptor = descriptor
         description = UploadedFile(url, status)
+    }
+
+    /// Why the file at `url` can't be an upload's, whatever is there; nil if it can.
+    static func refusal(of url: URL, for requestURL: URL?) -> URLError? {
+        guard url.isFileURL else {
+            return URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
+        }
+        return url.faultAsFile.map { URLError(.badURL, requestURL, "The URL of an upload's file \($0): \(url).") }
     }
 
     /// Some file systems take their time to close a file.

@@ -16,7 +16,9 @@ extension UploadedFile {
     /// The file as it is now; nil if it can't be uploaded. Blocks for as long as the file system takes.
     init?(_ url: URL) {
         var status = stat()
-        guard url.isFileURL, stat(url.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard url.isFileURL, url.faultAsFile == nil, stat(url.path, &status) == 0,
+            status.st_mode & S_IFMT == S_IFREG
+        else { return nil }
         self.init(url, status)
     }
 

@@ -18,12 +18,7 @@ final class FileSource: LocalSource {
     }
 
     func open() throws(URLError) -> URLResponse {
-        guard ["", "localhost"].contains(url.host(percentEncoded: false)?.lowercased() ?? "") else {
-            throw URLError(.badURL, url, "The URL names a file of another machine.")
-        }
-        guard !url.path.isEmpty, !url.path.utf8.contains(0) else {
-            throw URLError(.badURL, url, "The URL names no file.")
-        }
+        if let fault = url.faultAsFile { throw URLError(.badURL, url, "The URL \(fault).") }
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         descriptor = uninterrupted { Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         guard descriptor >= 0 else { throw failure(.current) }

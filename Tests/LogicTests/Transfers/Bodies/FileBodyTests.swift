@@ -96,6 +96,21 @@ struct FileBodyTests {
         #expect(Self.code { _ = try ReadableFile(remote) } == .fileDoesNotExist)
     }
 
+    @Test("A file of another machine is refused, and so is a URL without a path, whatever is here")
+    func places() throws {
+        let directory = try TemporaryDirectory()
+        let path = try directory.file(Data("abc".utf8)).path
+        for host in ["", "localhost", "LOCALHOST"] {
+            #expect(try ReadableFile(Sample.url("file://\(host)\(path)")).length == 3)
+            #expect(try UploadedFile(Sample.url("file://\(host)\(path)"))?.length == 3)
+        }
+        for wrong in ["file://elsewhere.invalid\(path)", "file://127.0.0.1\(path)", "file://localhost", "file:"] {
+            let url = try Sample.url(wrong)
+            #expect(Self.code { _ = try ReadableFile(url) } == .badURL, "\(wrong)")
+            #expect(UploadedFile(url) == nil, "\(wrong)")
+        }
+    }
+
     @Test("A refusal is about the request, and names the file")
     func failingURL() throws {
         let directory = try TemporaryDirectory()
