@@ -24,6 +24,14 @@ enum DescriptorBytes {
         return data.prefix(filled)
     }
 
+    /// Whether a file without a length has no bytes: the system gives none to files below `/proc` either, as it doesn't know them before they have
+    /// been read.
+    static func isEmpty(_ descriptor: Int32) -> Result<Bool, SystemError> {
+        var byte: UInt8 = 0
+        let count = uninterrupted { pread(descriptor, &byte, 1, 0) }
+        return count < 0 ? .failure(.current) : .success(count == 0)
+    }
+
     /// Writes all of `bytes`. `written` grows by what went out, in bytes, also in case of a failure.
     static func write(
         _ bytes: UnsafeRawBufferPointer,

@@ -62,7 +62,7 @@ struct UploadFileTests {
 
     @Test(
         "A file that can't be read fails the task with a clear error, and nothing is sent",
-        arguments: ["missing", "directory", "web", "another machine's"]
+        arguments: ["missing", "directory", "web", "another machine's", "without a length"]
     )
     func unreadable(kind: String) async throws {
         let server = try LoopbackServer { .echoBody($0) }
@@ -76,6 +76,7 @@ struct UploadFileTests {
         case "another machine's":
             let path = try directory.file("file", Data("x".utf8)).path
             (file, expected) = (try #require(URL(string: "file://elsewhere.invalid" + path)), .badURL)
+        case "without a length": (file, expected) = (URL(fileURLWithPath: "/proc/self/status"), .cannotOpenFile)
         default: (file, expected) = (server.url("/file"), .fileDoesNotExist)
         }
         let session = URLSession.forTest()

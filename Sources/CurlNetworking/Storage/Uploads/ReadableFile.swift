@@ -30,6 +30,10 @@ final class ReadableFile: Sendable {
                 ? Self.error(.fileIsDirectory, url.path, "is a directory", for: requestURL)
                 : Self.error(.fileDoesNotExist, url.path, "is not a regular file", for: requestURL)
         }
+        if status.st_size == 0, let refusal = Self.refusal(ofEmpty: descriptor, url.path, for: requestURL) {
+            close(descriptor)
+            throw refusal
+        }
         self.descriptor = descriptor
         description = UploadedFile(url, status)
     }
@@ -40,6 +44,19 @@ final class ReadableFile: Sendable {
             return URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
         }
         return url.faultAsFile.map { URLError(.badURL, requestURL, "The URL of an upload's file \($0): \(url).") }
+    }
+
+    /// Why a file without a length can't be sent; nil if it is empty. Blocks.
+    private static func refusal(ofEmpty descriptor: Int32, _ path: String, for requestURL: URL?) -> URLError? {
+        switch DescriptorBytes.isEmpty(descriptor) {
+        case .success(true):
+            return nil
+        case .success(false):
+            let problem = "has an unknown length: upload its content as data or as a stream"
+            return error(.cannotOpenFile, path, problem, for: requestURL)
+        case .failure(let cause):
+            return error(.cannotOpenFile, path, "can't be read: \(cause)", cause, for: requestURL)
+        }
     }
 
     /// Some file systems take their time to close a file.

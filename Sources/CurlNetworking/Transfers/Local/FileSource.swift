@@ -29,19 +29,14 @@ final class FileSource: LocalSource {
         case S_IFDIR: throw URLError(.fileIsDirectory, url, "The URL names a directory.")
         default: throw URLError(.cannotOpenFile, url, "The URL names something that is no file.")
         }
-        length = status.st_size > 0 || isEmpty ? Int64(status.st_size) : nil
+        let isKnown = status.st_size > 0 || DescriptorBytes.isEmpty(descriptor) == .success(true)
+        length = isKnown ? Int64(status.st_size) : nil
         return URLResponse(
             url: url,
             mimeType: MIMEType.guess(forPath: url.path),
             expectedContentLength: Int(length ?? NSURLSessionTransferSizeUnknown),
             textEncodingName: nil
         )
-    }
-
-    /// The system says so of files below `/proc`, too.
-    private var isEmpty: Bool {
-        var byte: UInt8 = 0
-        return pread(descriptor, &byte, 1, 0) == 0
     }
 
     func read() throws(URLError) -> Data? {

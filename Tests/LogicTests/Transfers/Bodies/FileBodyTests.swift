@@ -111,6 +111,15 @@ struct FileBodyTests {
         }
     }
 
+    @Test("A file whose length the system doesn't know isn't taken for an empty one")
+    func unknownLength() throws {
+        let directory = try TemporaryDirectory()
+        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/proc/self/status")) } == .cannotOpenFile)
+        // Nothing is at its first address, so it can't be read there.
+        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/proc/self/mem")) } == .cannotOpenFile)
+        #expect(try ReadableFile(directory.file(Data())).length == 0)
+    }
+
     @Test("A refusal is about the request, and names the file")
     func failingURL() throws {
         let directory = try TemporaryDirectory()
