@@ -17,7 +17,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
     /// - Parameters:
     ///   - certificates: The client's certificate, then those of intermediate authorities, if any.
     ///   - privateKey: The client certificate's key; nil if it is in the same place as the certificates.
-    ///   - passphrase: The passphrase of an encrypted key.
+    ///   - passphrase: The passphrase of an encrypted key. Nobody is asked for one: without it, the key can't be used.
     ///
     /// Source: [CURLOPT_SSLCERT](https://curl.se/libcurl/c/CURLOPT_SSLCERT.html),
     /// [CURLOPT_SSLKEY](https://curl.se/libcurl/c/CURLOPT_SSLKEY.html).

@@ -99,7 +99,8 @@ package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
         try easy.set(CURLOPT_SSLCERTTYPE, format.rawValue)
         try easy.set(CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, certificates)
         if let key { try easy.set(CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, key) }
-        if let passphrase { try easy.set(CURLOPT_KEYPASSWD, passphrase) }
+        // Without one, OpenSSL would ask for it at the terminal, on the event loop, and libcurl crash for a key that it has in memory.
+        try easy.set(CURLOPT_KEYPASSWD, passphrase ?? "")
     }
 }
 

@@ -1,5 +1,6 @@
 import CurlNetworking
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -59,6 +60,36 @@ struct TLSIdentityTests {
             .pem(certificates: .file($0.client), privateKey: .file($0.key(.good)))
         }
         #expect(mismatched.error?.code == .clientCertificateRejected)
+    }
+
+    @Test("whose key is locked and comes without the passphrase, fails the task: nobody is asked for it")
+    func locked() async throws {
+        let nginx = try TLSNginx.shared()
+        await #expect(processExitsWith: .success) {
+            [
+                url = nginx.url(.asking) as URL, authority = nginx.site.authority as URL,
+                client = nginx.site.client as URL, key = nginx.site.lockedClientKey as URL
+            ] in
+            // Without a terminal, OpenSSL asks the standard input.
+            _ = setsid()
+            let input = Pipe()
+            try input.fileHandleForWriting.write(contentsOf: Data((TLSSite.passphrase + "\n").utf8))
+            try input.fileHandleForWriting.close()
+            #expect(dup2(input.fileHandleForReading.fileDescriptor, STDIN_FILENO) == STDIN_FILENO)
+            let identities: [TLSIdentity] = [
+                .pem(certificates: .file(client), privateKey: .file(key)),
+                .pem(certificates: .data(try Data(contentsOf: client)), privateKey: .data(try Data(contentsOf: key))),
+            ]
+            for identity in identities {
+                let session = URLSession.forTest {
+                    $0.curl.tls.additionalTrustRoots = [.file(authority)]
+                    $0.curl.tls.identity = identity
+                }
+                #expect(await session.load(url).error?.code == .clientCertificateRejected)
+                session.invalidateAndCancel()
+            }
+            #expect(try FileHandle.standardInput.readToEnd() == Data((TLSSite.passphrase + "\n").utf8))
+        }
     }
 
     @Test("of one host's is shown to nobody else")
