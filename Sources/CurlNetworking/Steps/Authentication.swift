@@ -176,10 +176,15 @@ struct Authentication {
         refusals[challenger, default: Refusals()].credentials[scheme, default: []].insert(credential)
     }
 
-    /// The head is no challenge; it may name the next nonce (RFC 7616 §3.5).
-    mutating func noteSuccess(_ head: ResponseHead, _ spaces: inout ProtectionSpaces) {
-        renewals = 0
-        for (party, sent) in sent {
+    /// The head is no challenge by `parties`; it may name the next nonce (RFC 7616 §3.5).
+    mutating func noteSuccess(
+        _ head: ResponseHead,
+        of parties: Set<AuthenticationParty>,
+        _ spaces: inout ProtectionSpaces
+    ) {
+        // A server whose nonces are always stale doesn't get more attempts for a proxy that is content.
+        if parties.contains(.server) { renewals = 0 }
+        for (party, sent) in sent where parties.contains(party) {
             refusals[sent.use.space.challenger] = nil
             if uses[party]?.space == sent.use.space { uses[party]?.isAccepted = true }
             guard var digest = sent.digest, let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }

@@ -48,10 +48,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     // MARK: - Responses
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
-        guard let party = AuthenticationParty(status: received.head.status) else {
-            noteAccepted(received, host)
-            return .pass
-        }
+        noteAccepted(received, host)
+        guard let party = AuthenticationParty(status: received.head.status) else { return .pass }
         let request = received.request
         // An HTTP proxy's answer for an FTP server: no credential for it would ever be sent.
         if request.url.flatMap(Scheme.init)?.isFTP ?? false { return .pass }
@@ -114,13 +112,25 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         return held
     }
 
-    /// The response is no challenge: the credentials sent with its request are valid.
+    /// Whose credentials a response shows to be valid: a server's challenge means that the proxy has let the request through.
+    private static func parties(acceptedBy received: ReceivedHead) -> Set<AuthenticationParty> {
+        switch AuthenticationParty(status: received.head.status) {
+        case nil: [.server, .proxy]
+        case .server: [.proxy]
+        // Through a tunnel it is the server that responds.
+        case .proxy: received.tunnel == nil ? [] : [.proxy]
+        }
+    }
+
+    /// Remembers the credentials that were sent with the request and are valid.
     private func noteAccepted(_ received: ReceivedHead, _ host: any StepHost) {
         guard let sent = state?.sent, let url = received.request.url else { return }
+        let parties = Self.parties(acceptedBy: received)
+        guard !parties.isEmpty else { return }
         let coordinator = host.session.authenticationCoordinator
-        coordinator.withSpaces { _ = state?.noteSuccess(received.head, &$0) }
+        coordinator.withSpaces { _ = state?.noteSuccess(received.head, of: parties, &$0) }
         noteAnsweredByLibcurl(received.tunnel, at: url, host)
-        for (party, sent) in sent where sent.use.isShared {
+        for (party, sent) in sent where sent.use.isShared && parties.contains(party) {
             // On a tunnel that already existed, nothing was sent.
             if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
             let use = sent.use

@@ -1,3 +1,4 @@
+import CurlNetworking
 import Foundation
 import CurlNetworkingLoopbackServer
 import TestSupport
@@ -66,5 +67,47 @@ struct AuthenticationProxyTests {
         let lines = try await Self.lines(proxy, "user", "wrong", "http://a.example/x")
         #expect(lines.map { $0.prefix(5) } == ["asked", "asked", "407 c"])
         #expect(proxy.requestCount == 2)
+    }
+
+    @Test(
+        "A credential with which it lets a request through is kept and stored even if the server behind it says 401",
+        arguments: [true, false]
+    )
+    func letThrough(tunnel: Bool) async throws {
+        /// Says what is stored, and where.
+        final class Storage: URLCredentialStorage, @unchecked Sendable {
+            let stored = Watched<[String]>([])
+
+            override func set(_ credential: URLCredential, for space: URLProtectionSpace) {
+                let party = space.isProxy() ? "proxy" : "server"
+                stored.update { $0.append("\(party) \(space.port) \(space.realm ?? "") \(credential.user ?? "")") }
+            }
+        }
+        let closed = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=vault\r\nContent-Length: 0\r\n\r\n"
+        let proxy = try ScriptedProxy(throughTunnel: closed) { request in
+            guard request.header("Proxy-Authorization") == Guard.token() else {
+                return .text("closed", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+            }
+            guard request.method != "CONNECT" else { return nil }
+            return .text("closed", status: 401).header("WWW-Authenticate", "Basic realm=vault")
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            if asked.space.isProxy() { return asked.answer(.useCredential, .right()) }
+            asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : nil)
+        })
+        let storage = Storage()
+        let session = URLSession.through(proxy.settings(tunnel: tunnel), delegate: delegate) {
+            $0.urlCredentialStorage = storage
+        }
+        defer { session.invalidateAndCancel() }
+        for url in ["http://a.example/", "http://b.example/"] {
+            #expect(await session.load(url).response?.statusCode == 401)
+        }
+        #expect(delegate.challenges.value.count(where: { $0.space.isProxy() }) == 1)
+        #expect(proxy.shown.count(where: { $0 == nil }) == 1)
+        try await storage.stored.wait { !$0.isEmpty }
+        // The server's own has been refused.
+        #expect(storage.stored.value == ["proxy \(proxy.server.port) gate user"])
     }
 }
