@@ -99,6 +99,40 @@ struct TransportSecurityStoreTests {
         )
     }
 
+    @Test("What another program has added or taken out counts once the file has been written again")
+    func adopting() async throws {
+        try Data("known.example \"unlimited\"\n".utf8).write(to: file)
+        let store = try store()
+        store.note(field, from: "ours.example")
+        await finishWrites(of: store)
+        try Data("ours.example \"unlimited\"\n.theirs.example \"unlimited\"\n".utf8).write(to: file)
+        #expect(try isSecured("known.example", by: store) && !isSecured("a.theirs.example", by: store))
+        store.note(field, from: "last.example")
+        await finishWrites(of: store)
+        #expect(try !isSecured("known.example", by: store) && isSecured("a.theirs.example", by: store))
+        #expect(try isSecured("ours.example", by: store) && isSecured("last.example", by: store))
+        try Data().write(to: file)
+        store.note(TransportSecurityField(maximumAge: 0, includesSubdomains: false), from: "last.example")
+        await finishWrites(of: store)
+        #expect(store.changesNothing)
+    }
+
+    @Test("What is noted while the file is being written is known afterwards, and so is that a host has ended it")
+    func notingWhileWriting() async throws {
+        let text = (0..<5000).map { "h\($0).example \"unlimited\"\n" }.joined()
+        try text.write(to: file, atomically: true, encoding: .utf8)
+        let store = try store()
+        for number in 0..<5000 {
+            store.note(field, from: "new\(number).example")
+            store.note(TransportSecurityField(maximumAge: 0, includesSubdomains: false), from: "h\(number).example")
+        }
+        await finishWrites(of: store)
+        let isKept = try (0..<5000).map { number in
+            try isSecured("new\(number).example", by: store) && !isSecured("h\(number).example", by: store)
+        }
+        #expect(!isKept.contains(false))
+    }
+
     @Test("A file that lists very many hosts without end keeps them all")
     func manyHosts() async throws {
         let count = TransportSecurityHosts.maximumCount
