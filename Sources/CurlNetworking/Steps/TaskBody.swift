@@ -84,7 +84,11 @@ struct TaskBody: Sendable {
     func isKept(by request: URLRequest?, after redirects: RedirectStep) -> Bool {
         guard redirects.count > 0 else { return true }
         let method = request?.httpMethod ?? "GET"
-        return !redirects.hasLeftBody && (method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method))
+        guard redirects.hasLeftBody else {
+            return method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method)
+        }
+        // Then only a delegate chooses another method, perhaps with a body of its own.
+        return !["GET", "HEAD"].contains(method) && request?.httpBody == nil
     }
 
     /// Whether `request`, which is to send this `part`, is about an upload's own body, even if the server has all of it.

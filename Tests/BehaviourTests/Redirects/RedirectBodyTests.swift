@@ -61,16 +61,17 @@ struct RedirectBodyTests {
 
     @Test(
         "Data goes to a delegate's other method as well, unless that is GET or HEAD",
-        arguments: ["PATCH", "GET", "HEAD"]
+        arguments: [302, 303, 307],
+        ["PATCH", "GET", "HEAD"]
     )
-    func otherMethod(method: String) async throws {
+    func otherMethod(status: Int, method: String) async throws {
         let delegate = DecidingDelegate(onRedirect: { redirect in
             var request = redirect.request
             request.httpMethod = method
             redirect.answer(request)
         })
         let rig = try Rig(delegate: delegate) { request in
-            request.path == "/from" ? .redirect(to: "/to", status: 307) : .text("arrived")
+            request.path == "/from" ? .redirect(to: "/to", status: status) : .text("arrived")
         }
         defer { rig.stop() }
         let request = URLRequest(rig.url("/from"), method: "POST")
@@ -79,6 +80,23 @@ struct RedirectBodyTests {
         #expect(last.method == method)
         #expect(last.text == (method == "PATCH" ? "hello" : ""))
         #expect(last.header("Content-Length") == (method == "PATCH" ? "5" : nil))
+    }
+
+    @Test("A delegate's own body after a 303 is sent instead of the upload's data")
+    func ownBody() async throws {
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = redirect.request
+            request.httpMethod = "PUT"
+            request.httpBody = Data("new".utf8)
+            redirect.answer(request)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/from" ? .redirect(to: "/to", status: 303) : .text("got \(request.text)")
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/from"), method: "PUT")
+        let (data, _) = try await rig.session.upload(for: request, from: Data("old".utf8))
+        #expect(String(decoding: data, as: UTF8.self) == "got new")
     }
 
     @Test("A connection outlives a redirect whose body was empty, or was sent", arguments: ["", "hello"])

@@ -21,11 +21,17 @@ struct RedirectStepTests {
         #expect(step.count == 1 && !step.hasLeftBody && rig.questions.isEmpty)
     }
 
-    @Test("A 303 leaves the body behind (RFC 9110 §15.4.4)")
+    @Test("A 303 leaves the body behind (RFC 9110 §15.4.4), unless a delegate has chosen a method without another body")
     func body() throws {
-        _ = try step.receive(rig.received(Sample.head(303, ["Location": "/new"])), rig)
-        #expect(step.hasLeftBody)
-        #expect(rig.body.isKept(by: rig.request, after: step) == false)
+        var next = try #require(try step.receive(rig.received(Sample.head(303, ["Location": "/new"])), rig).next)
+        #expect(step.hasLeftBody && next.httpMethod == "GET")
+        #expect(!rig.body.isKept(by: next, after: step))
+        next.httpMethod = "HEAD"
+        #expect(!rig.body.isKept(by: next, after: step))
+        next.httpMethod = "PUT"
+        #expect(rig.body.isKept(by: next, after: step))
+        next.httpBody = Data("new".utf8)
+        #expect(!rig.body.isKept(by: next, after: step))
     }
 
     @Test("What is no redirect is the next step's", arguments: [200, 304, 404, 500])
