@@ -76,8 +76,8 @@ struct Authentication {
     private var refused: [ProtectionSpace: Set<Credential>] = [:]
     /// A server can name another realm in each challenge, and would get the same password again and again.
     private var refusals: [Challenger: Refusals] = [:]
-    /// The nonce of the newest challenge.
-    private var offeredNonce: String?
+    /// The nonces of the newest challenge, one for each realm.
+    private var offeredNonces: Set<String> = []
     /// How many times in a row a new nonce was the only reason for another attempt.
     private var renewals = 0
 
@@ -101,8 +101,8 @@ struct Authentication {
         _ spaces: inout ProtectionSpaces
     ) -> Verdict {
         let party = challenger.party
-        let lastNonce = offeredNonce
-        offeredNonce = offers.lazy.compactMap(\.digest?.nonce).first
+        let lastNonces = offeredNonces
+        offeredNonces = Set(offers.lazy.compactMap(\.digest?.nonce))
         guard let sent = sent.removeValue(forKey: party) else {
             noteRefusalOfURLCredential(by: challenger, offers, url)
             if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: challenger, offers) }
@@ -114,7 +114,7 @@ struct Authentication {
         // Sent preemptively, or accepted before, it was for another space.
         if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
         if let digest = offer?.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
-            renewals < Self.maximumRenewals, digest.isStale || nonce != lastNonce
+            renewals < Self.maximumRenewals, digest.isStale || !lastNonces.contains(nonce)
         {
             renewals += 1
             renew(sent, digest, &spaces)

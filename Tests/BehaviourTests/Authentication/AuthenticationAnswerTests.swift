@@ -68,6 +68,34 @@ struct AuthenticationAnswerTests {
         #expect(delegate.challenges.value.map(\.space.realm) == ["127.0.0.1", "d", "127.0.0.1", "vault"])
     }
 
+    @Test("Rejecting it goes on to the scheme's next realm")
+    func nextRealm() async throws {
+        let challenge = #"Basic realm=a, Basic realm=vault, Digest realm=d, nonce="n", Digest realm=e, nonce="m""#
+        let (result, delegate, shown) = try await Self.result(challenge) { asked in
+            let isLast = asked.space.realm == "vault"
+            asked.answer(isLast ? .useCredential : .rejectProtectionSpace, isLast ? .right() : nil)
+        }
+        #expect(result.response?.statusCode == 200)
+        #expect(delegate.challenges.value.map(\.space.realm) == ["d", "e", "a", "vault"])
+        #expect(shown == [nil, Guard.token()])
+    }
+
+    @Test("A wrong answer for a second realm of Digest is sent once, though each refusal has another nonce")
+    func wrongForNextRealm() async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let isAnswered = asked.space.realm == "e" && asked.challenge.previousFailureCount == 0
+            asked.answer(isAnswered ? .useCredential : .rejectProtectionSpace, isAnswered ? .wrong() : nil)
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let challenges = ["d", "e"].map { #"Digest realm="\#($0)", nonce="\#($0)\#(request.ordinal)", qop="auth""# }
+            return .text("closed", status: 401).header("WWW-Authenticate", challenges.joined(separator: ", "))
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).response?.statusCode == 401)
+        #expect(delegate.challenges.value.map(\.space.realm) == ["d", "e", "e"])
+        #expect(rig.server.requestCount == 2)
+    }
+
     @Test("The default handling of a connection's scheme goes on to the next as well")
     func defaultOfConnection() async throws {
         let (result, delegate, _) = try await Self.result(#"Negotiate, NTLM, Basic realm="vault""#) { asked in

@@ -69,21 +69,30 @@ struct AuthenticationOffer: Sendable, Equatable {
     var realm: String?
     var digest: DigestChallenge?
 
-    /// The head's offers, each scheme once, the strongest first (RFC 9110 §11.3 leaves the choice to the client).
+    /// More realms of one scheme aren't offered.
+    private static let maximumRealms = 8
+
+    /// The head's offers, the strongest first (RFC 9110 §11.3 leaves the choice to the client). Each realm of a scheme has one.
     static func offers(in head: ResponseHead, by party: AuthenticationParty) -> [AuthenticationOffer] {
         let values = head.fields.values(of: party.challengeField)
         guard !values.isEmpty else { return [] }
         let fields = AuthenticationField.challenges(in: values)
-        return AuthenticationScheme.allCases.compactMap { scheme in
-            guard scheme.isPossible(for: party) else { return nil }
+        return AuthenticationScheme.allCases.filter { $0.isPossible(for: party) }.flatMap { scheme in
             let own = fields.filter { $0.scheme.isEqualIgnoringASCIICase(to: scheme.name) }
-            guard scheme == .digest else {
-                return own.first.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
-            }
-            let digests = own.compactMap(DigestChallenge.init)
-            guard let best = digests.first(where: { $0.digest != .md5 }) ?? digests.first else { return nil }
-            return AuthenticationOffer(scheme: .digest, realm: best.realm, digest: best)
+            let offers =
+                scheme == .digest
+                ? digests(own) : own.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
+            var realms: Set<String?> = []
+            let distinct = offers.filter { realms.insert($0.realm).inserted }
+            return distinct.prefix(scheme.isOfConnection ? 1 : maximumRealms)
         }
+    }
+
+    /// Those that can be answered, MD5 last.
+    private static func digests(_ fields: [AuthenticationField]) -> [AuthenticationOffer] {
+        let challenges = fields.compactMap(DigestChallenge.init)
+        let sorted = challenges.filter { $0.digest != .md5 } + challenges.filter { $0.digest == .md5 }
+        return sorted.map { AuthenticationOffer(scheme: .digest, realm: $0.realm, digest: $0) }
     }
 
     /// Whether the head is an intermediate step of a handshake that libcurl does: it carries a token for the next step.

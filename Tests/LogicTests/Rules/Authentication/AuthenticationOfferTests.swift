@@ -11,11 +11,11 @@ struct AuthenticationOfferTests {
         return AuthenticationOffer.offers(in: head, by: name.hasPrefix("Proxy") ? .proxy : .server)
     }
 
-    @Test("Each scheme once, the strongest first, whatever the server's order")
+    @Test("The strongest scheme first, whatever the server's order")
     func order() {
         let offers = Self.offers(
             #"Basic realm="b""#,
-            #"Digest realm="d", nonce="n", NTLM, Negotiate, Basic realm="again", Bearer"#
+            #"Digest realm="d", nonce="n", NTLM, Negotiate, Basic realm="b", Bearer"#
         )
         let expected: [AuthenticationScheme] = [.negotiate, .digest, .ntlm, .basic].filter { scheme in
             switch scheme {
@@ -42,6 +42,19 @@ struct AuthenticationOfferTests {
         )
         #expect(offers.map(\.digest?.nonce) == ["c"])
         #expect(Self.offers(#"Digest realm="r", nonce="a", algorithm=SHA-512"#).isEmpty)
+    }
+
+    @Test("Each realm of Basic and Digest once, in the server's order, and at most eight")
+    func realms() {
+        let offers = Self.offers(
+            #"Basic realm="a", Basic realm="b", Basic realm="a", Basic"#,
+            #"Digest realm="x", nonce="1", Digest realm="y", nonce="2", algorithm=SHA-256"#,
+            #"Digest realm="x", nonce="3", algorithm=SHA-256, Digest realm="z", nonce="4""#
+        )
+        #expect(offers.compactMap(\.digest?.nonce) == ["2", "3", "4"])
+        #expect(offers.filter { $0.scheme == .basic }.map(\.realm) == ["a", "b", nil])
+        let many = Self.offers((0..<100).map { "Basic realm=r\($0)" }.joined(separator: ", "))
+        #expect(many.map(\.realm) == (0..<8).map { "r\($0)" })
     }
 
     @Test("A proxy's offers are in its own field, and are those that a request can answer")
