@@ -112,10 +112,12 @@ extension CurlOptions.TLSOptions: Codable {
 extension CurlOptions.TLSOptions {
     func validate(as name: String) throws(CurlOptionsError) {
         for (property, sources) in [("trustRoots", trustRoots ?? []), ("additionalTrustRoots", additionalTrustRoots)] {
-            for source in sources {
-                guard case .data(let data) = source, PEM.certificates(in: data).isEmpty else { continue }
-                throw CurlOptionsError("\(name).\(property)", "The data has no certificate, neither in PEM nor in DER.")
+            if let fault = sources.lazy.compactMap(\.fault).first {
+                throw CurlOptionsError("\(name).\(property)", fault)
             }
+        }
+        if let list = revocationLists.first(where: { !$0.isFileURL }) {
+            throw CurlOptionsError("\(name).revocationLists", "\(list.absoluteString) isn't the URL of a file.")
         }
         if trustRoots?.isEmpty == true, additionalTrustRoots.isEmpty {
             throw CurlOptionsError("\(name).trustRoots", "Without any authority, no server can be trusted.")
@@ -146,6 +148,18 @@ extension CurlOptions.TLSOptions {
         }
         guard numbers == numbers.sorted() else {
             throw CurlOptionsError("\(name).minimumVersion", "It is newer than the maximum.")
+        }
+    }
+}
+
+extension CurlOptions.TLSOptions.CertificateSource {
+    /// What can be told without reading a file.
+    fileprivate var fault: String? {
+        switch self {
+        case .file(let url): url.isFileURL ? nil : "\(url.absoluteString) isn't the URL of a file."
+        case .directory(let url): url.isFileURL ? nil : "\(url.absoluteString) isn't the URL of a folder."
+        case .data(let data):
+            PEM.certificates(in: data).isEmpty ? "The data has no certificate, neither in PEM nor in DER." : nil
         }
     }
 }

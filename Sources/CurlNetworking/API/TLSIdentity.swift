@@ -46,6 +46,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
     func validate(as name: String) throws(CurlOptionsError) {
         let sources = [certificate.certificates, certificate.key].compactMap(\.self)
         guard !sources.contains(.bytes([])) else { throw CurlOptionsError(name, "A part of it is empty.") }
+        guard !sources.contains(.noFile) else { throw CurlOptionsError(name, "A part of it isn't the URL of a file.") }
         guard certificate.passphrase?.utf8.contains(0) != true else {
             throw CurlOptionsError(name, "The passphrase contains a zero byte.")
         }
@@ -63,8 +64,13 @@ extension TLSIdentity: CustomStringConvertible, CustomReflectable {
 extension TLSIdentity.Source {
     fileprivate var forCurl: ClientCertificate.Source {
         switch self {
-        case .file(let url): .file(url.path)
+        case .file(let url): url.isFileURL ? .file(url.path) : .noFile
         case .data(let data): .bytes(Array(data))
         }
     }
+}
+
+extension ClientCertificate.Source {
+    /// What stands for a URL that isn't a file's: no file has an empty path.
+    fileprivate static let noFile = ClientCertificate.Source.file("")
 }

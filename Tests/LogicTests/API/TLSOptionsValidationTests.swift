@@ -40,6 +40,21 @@ struct TLSOptionsValidationTests {
         #expect(problem { $0.hosts["a.example"].tls = tls } == "hosts[\"a.example\"].tls.trustRoots")
     }
 
+    @Test("are named: URLs that aren't those of files")
+    func strangeURLs() throws {
+        let (url, file) = (try Sample.url("https://example.com/ca.pem"), URL(fileURLWithPath: "/nonexistent"))
+        #expect(problem { $0.tls.trustRoots = [.file(file), .file(url)] } == "tls.trustRoots")
+        #expect(problem { $0.tls.trustRoots = [.directory(url)] } == "tls.trustRoots")
+        #expect(problem { $0.tls.additionalTrustRoots = [.file(url)] } == "tls.additionalTrustRoots")
+        #expect(problem { $0.tls.revocationLists = [file, url] } == "tls.revocationLists")
+        #expect(problem { $0.tls.identity = .pem(certificates: .file(url)) } == "tls.identity")
+        #expect(
+            problem { $0.tls.identity = .pem(certificates: .file(file), privateKey: .file(url)) } == "tls.identity"
+        )
+        #expect(problem { $0.tls.identity = .pkcs12(.file(url)) } == "tls.identity")
+        #expect(problem { $0.tls.identity = .pem(certificates: .file(file), privateKey: .file(file)) } == nil)
+    }
+
     @Test("and those that do are not")
     func fine() {
         #expect(problem { _ in } == nil)
