@@ -255,6 +255,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Header fields for all requests of the session that don't set them themselves.
+    ///
+    /// A value that isn't a string is sent as its description; `nil` and `NSNull` are left out. Of names that differ only in case, the first
+    /// in alphabetical order, capitals first, is sent.
     open var httpAdditionalHeaders: [AnyHashable: Any]? {
         get { current.httpAdditionalHeaders }
         set { lock.withLock { values.httpAdditionalHeaders = newValue } }

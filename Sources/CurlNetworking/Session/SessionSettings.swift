@@ -58,9 +58,7 @@ final class SessionSettings: Sendable {
 
     init(_ configuration: URLSessionConfiguration, consultsRegisteredProtocols: Bool = false) {
         self.consultsRegisteredProtocols = consultsRegisteredProtocols
-        additionalHeaders = (configuration.httpAdditionalHeaders ?? [:]).map { name, value in
-            HeaderField(name: "\(name)", value: "\(value)")
-        }
+        additionalHeaders = HeaderRules.additional(configuration.httpAdditionalHeaders ?? [:])
         additionalCacheHeaders = additionalHeaders.filter { CacheDemand.concerns(field: $0.name) }
         cachePolicy = configuration.requestCachePolicy
         idleTimeout = Duration(timeInterval: configuration.timeoutIntervalForRequest)

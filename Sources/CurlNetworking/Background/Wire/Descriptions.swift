@@ -56,8 +56,8 @@ struct ResponseDescription: Codable, Sendable, Equatable {
         fields = Self.texts(of: response.allHeaderFields)
     }
 
-    /// Header fields as strings, whatever the program or Foundation uses for them. Of two whose names are the same string, one is kept.
-    static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
+    /// Header fields as strings, whatever Foundation uses for them. Of two whose names are the same string, one is kept.
+    private static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
         Dictionary(
             fields.map { ($0.key.base as? String ?? "\($0.key)", $0.value as? String ?? "\($0.value)") },
             uniquingKeysWith: { first, _ in first }

@@ -28,7 +28,8 @@ struct SessionDescription: Codable, Sendable {
         requestTimeout = configuration.timeoutIntervalForRequest
         resourceTimeout = configuration.timeoutIntervalForResource
         maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
-        headers = ResponseDescription.texts(of: configuration.httpAdditionalHeaders ?? [:])
+        let fields = HeaderRules.additional(configuration.httpAdditionalHeaders ?? [:])
+        headers = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         minimumTLS = configuration.chosenMinimumTLSVersion?.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap { dictionary in

@@ -21,6 +21,24 @@ enum HeaderRules {
         return fields
     }
 
+    /// The fields of `httpAdditionalHeaders`, whose values programs give any type, always in the same order. An Optional counts as what is in
+    /// it, and without that, like NSNull, it is no field. Of names that differ only in case, the first in the order of ASCII counts.
+    static func additional(_ dictionary: [AnyHashable: Any]) -> [HeaderField] {
+        let all = dictionary.compactMap { name, value in
+            text(of: value).map { HeaderField(name: "\(name)", value: $0) }
+        }
+        var fields: [HeaderField] = []
+        for field in all.sorted(by: { $0.name < $1.name }) where !fields.contains(field.name) { fields.append(field) }
+        return fields
+    }
+
+    private static func text(of value: Any) -> String? {
+        if let text = value as? String { return text }
+        let mirror = Mirror(reflecting: value)
+        guard mirror.displayStyle != .optional else { return mirror.children.first.flatMap { text(of: $0.value) } }
+        return value is NSNull ? nil : "\(value)"
+    }
+
     /// Checks that the name is a token and the value doesn't end its line: otherwise it could add fields, or another request.
     private static func check(_ field: HeaderField, of url: URL?) throws(URLError) {
         guard isToken(field.name) else {

@@ -27,6 +27,24 @@ struct HeaderRulesTests {
         }
     }
 
+    @Test("A session's fields may have values of any type, of which nil and NSNull are none")
+    func anyType() {
+        let fields = HeaderRules.additional([
+            "X-Text": "a", "X-Number": 42, "X-Some": Optional("b") as Any, "X-Nested": Optional(Optional(7)) as Any,
+            "X-None": Optional<String>.none as Any, "X-Null": NSNull(), NSString("X-Key"): NSString("c"),
+        ])
+        #expect(fields.map(\.name) == ["X-Key", "X-Nested", "X-Number", "X-Some", "X-Text"])
+        #expect(fields.map(\.value) == ["c", "7", "42", "b", "a"])
+    }
+
+    @Test("Of a session's fields whose names differ only in case, always the same one is sent")
+    func sameNames() {
+        for _ in 0..<10 {
+            let fields = HeaderRules.additional(["x-name": "1", "X-Name": "2", "X-NAME": "3", "x-Name": "4"])
+            #expect(fields.map(\.name) == ["X-NAME"] && fields.map(\.value) == ["3"])
+        }
+    }
+
     @Test(
         "A value with CR, LF or NUL is refused, wherever it comes from",
         arguments: ["a\r\nX-Evil: b", "a\rb", "a\nb", "a\u{0}b", "\r\n", "\n", "\u{0}", "ä\n"]
