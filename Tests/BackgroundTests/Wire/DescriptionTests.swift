@@ -124,6 +124,16 @@ struct DescriptionTests {
         #expect(same.curl.temporaryDirectory == folder)
     }
 
+    @Test("Proxies that can't be sent to an agent are refused, and not left out")
+    func proxies() {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        configuration.connectionProxyDictionary = ["HTTPEnable": 1, "ExceptionsList": ["example.org"]]
+        #expect(BackgroundRules.fault(of: configuration, hasDelegate: true) == nil)
+        configuration.connectionProxyDictionary = ["HTTPEnable": 1, "ExceptionsList": Set(["example.org"])]
+        let fault = BackgroundRules.fault(of: configuration, hasDelegate: true)
+        #expect(fault?.contains("connectionProxyDictionary") == true)
+    }
+
     @Test("Descriptions of two configurations are equal if an agent would do the same for both")
     func equalConfigurations() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "a")

@@ -13,6 +13,9 @@ enum BackgroundRules {
         if configuration.protocolClasses?.isEmpty == false {
             return "Protocol classes can't be sent to a background agent."
         }
+        if let proxies = configuration.connectionProxyDictionary, SessionDescription.proxies(proxies) == nil {
+            return "A connectionProxyDictionary that a property list can't hold can't be sent to a background agent."
+        }
         return nil
     }
 

@@ -32,13 +32,7 @@ struct SessionDescription: Codable, Sendable {
         headers = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         minimumTLS = configuration.chosenMinimumTLSVersion?.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
-        proxies = configuration.connectionProxyDictionary.flatMap { dictionary in
-            let named = Dictionary(
-                dictionary.map { ("\($0.key.base)", $0.value) },
-                uniquingKeysWith: { first, _ in first }
-            )
-            return UntrustedPropertyList.data(named, containers: Self.maximumProxyContainers)
-        }
+        proxies = configuration.connectionProxyDictionary.flatMap(Self.proxies)
         usesCookies = configuration.httpShouldSetCookies && configuration.httpCookieStorage != nil
         acceptsCookies = configuration.httpCookieStorage != nil && configuration.httpCookieAcceptPolicy != .never
         isDiscretionary = configuration.isDiscretionary
@@ -50,6 +44,12 @@ struct SessionDescription: Codable, Sendable {
     }
 
     private static let maximumProxyContainers = 16
+
+    /// A `connectionProxyDictionary` as the agent reads it; nil if a property list can't hold it.
+    static func proxies(_ dictionary: [AnyHashable: Any]) -> Data? {
+        let named = Dictionary(dictionary.map { ("\($0.key.base)", $0.value) }, uniquingKeysWith: { first, _ in first })
+        return UntrustedPropertyList.data(named, containers: maximumProxyContainers)
+    }
 
     private static func program(_ delegate: (any URLSessionDelegate)?) -> String {
         var status = stat()

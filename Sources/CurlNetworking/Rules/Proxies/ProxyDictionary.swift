@@ -4,21 +4,19 @@ extension ProxyTable {
     /// The proxies of a `connectionProxyDictionary`. An empty one means no proxies.
     init(dictionary: [AnyHashable: Any]) {
         let entries = Entries(values: dictionary)
-        if entries.isTrue(kCFNetworkProxiesProxyAutoConfigEnable) {
-            otherwise = .unusable(
-                "connectionProxyDictionary: a proxy can't be chosen by a script (ProxyAutoConfigEnable)."
-            )
+        do throws(ProxyAddress.Fault) {
+            guard try !entries.isTrue(kCFNetworkProxiesProxyAutoConfigEnable) else {
+                throw ProxyAddress.Fault("A proxy can't be chosen by a script (ProxyAutoConfigEnable).")
+            }
+            exceptions = try entries.exceptions()
+        } catch {
+            otherwise = .unusable("connectionProxyDictionary: \(error.reason)")
             return
         }
         for (scheme, prefix, port) in [(Scheme.http, "HTTP", 80), (.https, "HTTPS", 443), (.ftp, "FTP", 80)] {
             routes[scheme] = entries.route(prefix, .http, port)
         }
         otherwise = entries.route("SOCKS", .socks5h, 1080) ?? .direct
-        exceptions = ProxyExceptions(
-            entries.values[kCFNetworkProxiesExceptionsList] as? [String] ?? [],
-            namesIncludeSubdomains: false,
-            excludesSimpleHostnames: entries.isTrue(kCFNetworkProxiesExcludeSimpleHostnames)
-        )
     }
 
     private struct Entries {
@@ -26,10 +24,11 @@ extension ProxyTable {
 
         /// nil if the proxy isn't enabled.
         func route(_ prefix: String, _ scheme: CurlOptions.ProxyServer.Scheme, _ defaultPort: Int) -> ProxyRoute? {
-            guard isTrue(prefix + "Enable") else { return nil }
-            let key = prefix + "Proxy"
             do throws(ProxyAddress.Fault) {
-                guard let host = values[key] as? String else { throw ProxyAddress.Fault("There is no String.") }
+                guard try isTrue(prefix + "Enable") else { return nil }
+                guard let host = values[prefix + "Proxy"] as? String else {
+                    throw ProxyAddress.Fault("\(prefix)Proxy is no String.")
+                }
                 // A whole URL can say what Apple's keys can't: TLS to the proxy, or another version of SOCKS.
                 var server =
                     host.contains("://")
@@ -41,13 +40,27 @@ extension ProxyTable {
                 if let reason = ProxyAddress.fault(of: server) { throw ProxyAddress.Fault(reason) }
                 return .through(server)
             } catch {
-                return .unusable("connectionProxyDictionary's \(key) names no proxy: \(error.reason)")
+                return .unusable("connectionProxyDictionary's entries for \(prefix) name no proxy: \(error.reason)")
             }
         }
 
-        func isTrue(_ key: String) -> Bool {
+        /// Texts that aren't rules are ignored.
+        func exceptions() throws(ProxyAddress.Fault) -> ProxyExceptions {
+            guard let texts = (values[kCFNetworkProxiesExceptionsList] ?? [String]()) as? [String] else {
+                throw ProxyAddress.Fault("ExceptionsList is no array of Strings.")
+            }
+            return ProxyExceptions(
+                texts,
+                namesIncludeSubdomains: false,
+                excludesSimpleHostnames: try isTrue(kCFNetworkProxiesExcludeSimpleHostnames)
+            )
+        }
+
+        func isTrue(_ key: String) throws(ProxyAddress.Fault) -> Bool {
             guard let value = values[key] else { return false }
-            return value as? Bool ?? integer(value).map { $0 != 0 } ?? false
+            if let isTrue = value as? Bool { return isTrue }
+            guard let number = integer(value) else { throw ProxyAddress.Fault("\(key) is neither Bool nor number.") }
+            return number != 0
         }
 
         /// Programs use all types of numbers, and text.

@@ -89,18 +89,37 @@ struct ProxyDictionaryTests {
         }
     }
 
-    @Test(
-        "What makes no sense keeps requests from going without a proxy",
-        arguments: [
+    private static var good: [AnyHashable: Any] { ["HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 1] }
+
+    private static var senseless: [[AnyHashable: Any]] {
+        [
             ["HTTPEnable": "1"], ["HTTPEnable": "1", "HTTPProxy": ""], ["HTTPEnable": "1", "HTTPProxy": "a b"],
             ["HTTPEnable": "1", "HTTPProxy": "a", "HTTPPort": "zero"], ["HTTPEnable": "1", "HTTPProxy": "gopher://a"],
-            ["ProxyAutoConfigEnable": "1"],
+            ["ProxyAutoConfigEnable": "1"], ["ProxyAutoConfigEnable": "yes"],
+            ["HTTPEnable": "true", "HTTPProxy": "a", "HTTPPort": 1], ["HTTPEnable": NSNull()],
+            good.merging(["ExceptionsList": Set(["example.org"])]) { $1 },
+            good.merging(["ExceptionsList": "example.org"]) { $1 },
+            good.merging(["ExceptionsList": ["example.org", 5] as [Any]]) { $1 },
+            good.merging(["ExcludeSimpleHostnames": "yes"]) { $1 },
         ]
-    )
-    func unusable(entries: [String: String]) throws {
-        guard case .unusable = try Self.route(entries) else {
+    }
+
+    @Test("What makes no sense keeps requests from going without a proxy", arguments: senseless.indices)
+    func unusable(index: Int) throws {
+        guard case .unusable = try Self.route(Self.senseless[index]) else {
             Issue.record("It was taken for something")
             return
         }
+    }
+
+    @Test("An entry about one scheme's proxy is nothing to the other schemes")
+    func otherSchemes() throws {
+        let entries = Self.good.merging(["HTTPSEnable": "yes", "HTTPSProxy": "b"]) { $1 }
+        #expect(try Self.proxy(entries) == "http://a:1")
+        guard case .unusable(let reason) = try Self.route(entries, "https://example.com/") else {
+            Issue.record("It was taken for something")
+            return
+        }
+        #expect(reason.contains("HTTPSEnable"))
     }
 }
