@@ -6,33 +6,32 @@ struct ProgressCounts: Equatable, Sendable {
     private(set) var total: Int64
     private(set) var completed: Int64
 
-    /// Negative lengths count as unknown. `expectedToReceive` is nil before there is a response: until then one unit is left to do, because
-    /// a parent counts a child as finished for good once it has been finished.
+    /// Those of a task that isn't over, or has failed. Negative lengths count as unknown. One unit is always left to do, even when every byte
+    /// has arrived: the task may still fail, and a parent counts a child as finished for good once it has been finished.
+    ///
+    /// - Parameter expectedToReceive: nil before there is a response.
     init(sent: Int64, of expectedToSend: Int64, received: Int64, of expectedToReceive: Int64?) {
-        let sum = Self.sum(sent, received)
         let toSend = max(0, expectedToSend)
         switch expectedToReceive {
         case .some(let toReceive) where toReceive >= 0:
             // A body of unknown length is as long as what was sent of it.
             total = max(1, Self.sum(expectedToSend < 0 ? sent : toSend, toReceive))
-            completed = min(sum, total)
         case .some where toSend > 0:
             total = max(2, Self.sum(toSend, received))
-            completed = min(sum, total - 1)
         case nil where toSend > 0:
             total = max(2, toSend)
-            completed = min(sum, total - 1)
         case .some, nil:
             total = -1
-            completed = sum
         }
+        let sum = Self.sum(sent, received)
+        completed = total < 0 ? sum : min(sum, total - 1)
     }
 
-    /// The same once the task is over.
-    func ended(successfully: Bool) -> ProgressCounts {
+    /// The same once the task has succeeded.
+    var succeeded: ProgressCounts {
         var counts = self
         counts.total = max(total, completed, 1)
-        if successfully { counts.completed = counts.total }
+        counts.completed = counts.total
         return counts
     }
 

@@ -11,14 +11,13 @@ extension TaskState {
     }
 
     var progressCounts: ProgressCounts {
-        let running = ProgressCounts(
+        let counts = ProgressCounts(
             sent: counters.sent,
             of: counters.expectedToSend,
             received: counters.received,
             of: response == nil ? nil : counters.expectedToReceive
         )
-        guard machine.stage == .completed else { return running }
-        return running.ended(successfully: outcome?.error == nil)
+        return machine.stage == .completed && outcome?.error == nil ? counts.succeeded : counts
     }
 
     /// The task's `Progress`, made when first asked for. `task` is called without the lock.

@@ -60,6 +60,20 @@ struct TaskProgressTests {
         #expect(task.progress.isFinished)
     }
 
+    @Test("It isn't finished when the task fails, and its parent doesn't count it")
+    func failure() async throws {
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in .chunked([.bytes("abc"), .close]) }
+        defer { rig.stop() }
+        let whole = Progress(totalUnitCount: 10)
+        let task = rig.session.dataTask(with: rig.url("/"))
+        whole.addChild(task.progress, withPendingUnitCount: 10)
+        task.resume()
+        #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
+        #expect(task.progress.completedUnitCount == 3 && !task.progress.isFinished)
+        #expect(whole.completedUnitCount == 0 && !whole.isFinished)
+    }
+
     @Test("Cancelling it cancels the task")
     func cancels() async throws {
         let delegate = RecordingDelegate()

@@ -10,7 +10,7 @@ struct TaskProgressThreadTests {
     func delegateQueue() async throws {
         let gate = Gate()
         let rig = try Rig { _ in
-            .pieces([.body(.generated(length: 2_000_000)), .open(gate), .never])
+            .pieces([.body(.generated(length: 2_000_000)), .open(gate), .never, .bytes("rest")])
         }
         defer { rig.stop() }
         let task = rig.session.dataTask(with: rig.url("/")) { _, _, _ in }
