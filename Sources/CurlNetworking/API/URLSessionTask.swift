@@ -10,13 +10,32 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     private enum Place {
         case session(any TaskEngine)
-        /// Made by `init()`: a stand-in for tests. Its progress never moves.
-        case nowhere(Progress)
+        /// Made by `init()`: a stand-in for tests.
+        case nowhere(SessionlessTask)
     }
 
     /// The engine that does its work; nil for a stand-in.
     var engine: (any TaskEngine)? {
         if case .session(let engine) = place { engine } else { nil }
+    }
+
+    /// What is set on a stand-in; nil for a session's task.
+    var sessionless: SessionlessTask? {
+        if case .nowhere(let task) = place { task } else { nil }
+    }
+
+    private var settings: TaskSettings {
+        switch place {
+        case .session(let engine): engine.settings
+        case .nowhere(let task): task.settings
+        }
+    }
+
+    private func changeSettings(_ change: (inout TaskSettings) -> Void) {
+        switch place {
+        case .session(let engine): engine.changeSettings(change)
+        case .nowhere(let task): task.changeSettings(change)
+        }
     }
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
@@ -31,9 +50,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         case completed
     }
 
-    /// A task without a session: a stand-in, for tests that override what they need.
+    /// A task without a session: a stand-in, for tests that override what they need. It keeps what is set on it.
     public override init() {
-        place = .nowhere(Progress(parent: nil, userInfo: nil))
+        place = .nowhere(SessionlessTask())
     }
 
     init(engine: any TaskEngine) {
@@ -93,14 +112,24 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
     /// resumed.
     open var delegate: (any URLSessionTaskDelegate)? {
-        get { engine?.ownDelegate }
-        set { engine?.ownDelegate = newValue }
+        get {
+            switch place {
+            case .session(let engine): engine.ownDelegate
+            case .nowhere(let task): task.delegate
+            }
+        }
+        set {
+            switch place {
+            case .session(let engine): engine.ownDelegate = newValue
+            case .nowhere(let task): task.delegate = newValue
+            }
+        }
     }
 
     /// The program's own description of the task.
     open var taskDescription: String? {
-        get { engine?.settings.description }
-        set { engine?.changeSettings { $0.description = newValue } }
+        get { settings.description }
+        set { changeSettings { $0.description = newValue } }
     }
 
     /// From 0 to 1. Of the requests waiting for a connection to a host, those with higher priority go first. It can be changed while the
@@ -108,8 +137,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
     open var priority: Float {
-        get { engine?.settings.priority ?? Self.defaultPriority }
-        set { engine?.changeSettings { $0.priority = newValue } }
+        get { settings.priority }
+        set { changeSettings { $0.priority = newValue } }
     }
 
     /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
@@ -117,8 +146,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// At that time the delegate is asked what to do, in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
     /// session; on Apple's platforms only in background sessions.
     open var earliestBeginDate: Date? {
-        get { engine?.settings.earliestBeginDate }
-        set { engine?.changeSettings { $0.earliestBeginDate = newValue } }
+        get { settings.earliestBeginDate }
+        set { changeSettings { $0.earliestBeginDate = newValue } }
     }
 
     /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is false for downloads and for tasks
@@ -127,8 +156,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {
-        get { engine?.settings.prefersIncrementalDelivery ?? true }
-        set { engine?.changeSettings { $0.prefersIncrementalDelivery = newValue } }
+        get { settings.prefersIncrementalDelivery }
+        set { changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
     /// Cancels a download or an upload so that it can be resumed. Apple's signature says nothing about threads; the handler is called
@@ -148,7 +177,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     open var progress: Progress {
         switch place {
         case .session(let engine): engine.progress(of: self)
-        case .nowhere(let progress): progress
+        case .nowhere(let task): task.progress
         }
     }
 
@@ -167,14 +196,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// The program's own estimate of the bytes to be received, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToReceive: Int64 {
-        get { engine?.settings.expectsToReceive ?? NSURLSessionTransferSizeUnknown }
-        set { engine?.changeSettings { $0.expectsToReceive = newValue } }
+        get { settings.expectsToReceive }
+        set { changeSettings { $0.expectsToReceive = newValue } }
     }
 
     /// The program's own estimate of the bytes to be sent, for scheduling; no effect on Linux.
     open var countOfBytesClientExpectsToSend: Int64 {
-        get { engine?.settings.expectsToSend ?? NSURLSessionTransferSizeUnknown }
-        set { engine?.changeSettings { $0.expectsToSend = newValue } }
+        get { settings.expectsToSend }
+        set { changeSettings { $0.expectsToSend = newValue } }
     }
 
     // MARK: - Priorities

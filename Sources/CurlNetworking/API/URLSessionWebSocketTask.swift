@@ -10,7 +10,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // @unchecked is true because this never changes.
     private let exchange: WebSocketExchange?
 
-    /// A task without a session: a stand-in, for tests that override what they need.
+    /// A task without a session: a stand-in, for tests that override what they need. It keeps what is set on it.
     public override init() {
         exchange = nil
         super.init()
@@ -129,8 +129,14 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// The largest message that is received, in bytes: all of its fragments together, uncompressed. A larger one fails the task. The
     /// default is 1 MiB.
     open var maximumMessageSize: Int {
-        get { exchange?.maximumMessageSize ?? 1024 * 1024 }
-        set { exchange?.maximumMessageSize = newValue }
+        get {
+            exchange?.maximumMessageSize ?? sessionless?.maximumMessageSize
+                ?? WebSocketExchange.defaultMaximumMessageSize
+        }
+        set {
+            exchange?.maximumMessageSize = newValue
+            sessionless?.maximumMessageSize = newValue
+        }
     }
 
     // MARK: - The end

@@ -15,6 +15,9 @@ final class WebSocketExchange: Sendable {
     /// Locked before `state`, never after it, and by the loop only if it has something to send.
     private let line = Mutex(WebSocketLine.held)
 
+    /// In bytes.
+    static let defaultMaximumMessageSize = 1024 * 1024
+
     init(_ offer: WebSocketHandshake.Offer, showsWebSocketURL: Bool = true) {
         (self.offer, self.showsWebSocketURL) = (offer, showsWebSocketURL)
     }
@@ -53,7 +56,7 @@ final class WebSocketExchange: Sendable {
     private struct State {
         var phase = Phase.connecting
         weak var owner: (any WebSocketExchangeOwner)?
-        var maximumMessageSize = 1024 * 1024
+        var maximumMessageSize = WebSocketExchange.defaultMaximumMessageSize
         var lastNumber = 0
         var inbox = WebSocketInbox()
 
