@@ -28,7 +28,7 @@ package final class EasyHandle {
     /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
     /// The one libcurl last asked to have watched for it.
-    var socket: Int32?
+    package internal(set) var socket: Int32?
     /// The handler is to be told when the connection is established.
     private var reportsConnection = false
     /// The connection is for a `Channel`.

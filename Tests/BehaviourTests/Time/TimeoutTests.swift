@@ -110,6 +110,32 @@ struct TimeoutTests {
         #expect(elapsed > .seconds(3))
     }
 
+    @Test("So does every byte of a line that isn't complete", arguments: ["head", "chunk", "trailer"])
+    func resetWithinLines(part: String) async throws {
+        // Each is longer than the time-out in tenths of a second.
+        let name = "X-Name: " + String(repeating: "x", count: 24)
+        let size = "3;name=" + String(repeating: "x", count: 25)
+        func steps(_ text: String, isSlow: Bool) -> [LoopbackServer.Step] {
+            isSlow ? text.flatMap { [.bytes(String($0)), .pause(.milliseconds(100))] } : [.bytes(text)]
+        }
+        let head = steps("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n", isSlow: false)
+        let steps =
+            head + steps(name, isSlow: part == "head") + steps("\r\n\r\n", isSlow: false)
+            + steps(size, isSlow: part == "chunk") + steps("\r\nabc\r\n0\r\n", isSlow: false)
+            + steps(name, isSlow: part == "trailer") + steps("\r\n\r\n", isSlow: false)
+        let rig = try Rig { _ in
+            .raw(steps)
+        } configure: {
+            $0.timeoutIntervalForRequest = 3
+        }
+        defer { rig.stop() }
+        let elapsed = try await Self.elapsed {
+            let (data, _) = try await rig.session.data(from: rig.url("/"))
+            #expect(data == Data("abc".utf8))
+        }
+        #expect(elapsed > .seconds(3))
+    }
+
     @Test("A request's own time-out goes before the configuration's")
     func ofRequest() async throws {
         let rig = try Rig { _ in .never }

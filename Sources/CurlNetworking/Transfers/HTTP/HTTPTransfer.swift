@@ -111,6 +111,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private struct ActivityClock {
         var last: MonotonicTime
         var bytesMoved: Int64 = 0
+
+        /// Whether bytes have arrived since, on a connection that is this transfer's alone.
+        mutating func noteArrival(at socket: Int32?, now: MonotonicTime) -> Bool {
+            guard let age = socket.flatMap(TCPSocket.timeSinceArrival) else { return false }
+            guard age + TCPSocket.tick < now - last else { return false }
+            last = now + (.zero - age)
+            return true
+        }
     }
 
     init(
@@ -198,11 +206,15 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// libcurl may still be sending what it was given long ago.
+    /// libcurl may still be sending what it was given long ago, and doesn't tell of lines that are incomplete.
     func hasMovedUnseen() -> Bool {
-        guard isSending, let moved = easy?.bytesMoved, moved > clock.bytesMoved else { return false }
-        clock = ActivityClock(last: loop.now, bytesMoved: moved)
-        return true
+        guard let easy else { return false }
+        if isSending, easy.bytesMoved > clock.bytesMoved {
+            clock = ActivityClock(last: loop.now, bytesMoved: easy.bytesMoved)
+            return true
+        }
+        guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
+        return clock.noteArrival(at: easy.socket, now: loop.now)
     }
 
     func timedOut() {
@@ -267,6 +279,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func claimsHTTP2(_ line: UnsafeRawBufferPointer) -> Bool {
         // Asked about every line, and few begin so.
         guard line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/2".utf8), let easy else { return false }
+        return speaksHTTP1(easy)
+    }
+
+    /// Whether no other request shares the connection; false if that isn't certain.
+    private func speaksHTTP1(_ easy: EasyHandle) -> Bool {
         if easy.tlsSession != nil { return easy.negotiatedProtocol != "h2" }
         return !receiving.mayBePlainHTTP2 && request.url.flatMap(Scheme.init)?.isSecure == false
     }

@@ -1,0 +1,18 @@
+import Glibc
+
+/// What Linux knows about a socket that libcurl reads from.
+package enum TCPSocket {
+    /// How long ago bytes last arrived, whether they have been read or not; too short by at most `tick`. nil if it isn't TCP's, or the
+    /// system doesn't say.
+    package static func timeSinceArrival(at socket: Int32) -> Duration? {
+        var info = tcp_info()
+        var length = socklen_t(MemoryLayout<tcp_info>.size)
+        guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0 else { return nil }
+        // A sandbox with a network stack of its own may fill in next to nothing.
+        guard info.tcpi_rcv_mss > 0 else { return nil }
+        return .milliseconds(info.tcpi_last_data_recv)
+    }
+
+    /// The unit in which the kernel measures that.
+    package static let tick = Duration.milliseconds(10)
+}
