@@ -70,7 +70,7 @@ struct HeadParser {
         let head = ResponseHead(version: line.version, status: line.status, fields: fields)
         fields = HeaderFields()
         guard head.status >= 200 || head.status == 101 else {
-            if (100...199).contains(head.status) { informational.append(head) }
+            informational.append(head)
             return .incomplete
         }
         isComplete = true
@@ -104,6 +104,7 @@ extension HeadParser.StatusLine {
         let digits = rest.prefix { $0 != UInt8(ascii: " ") }
         // libcurl 8 accepts more than three digits.
         guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
+        guard status >= 100 else { return nil }
         self.init(version: String(decoding: line[..<space], as: UTF8.self), status: status)
     }
 }

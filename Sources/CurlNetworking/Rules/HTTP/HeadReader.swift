@@ -1,11 +1,12 @@
 import Foundation
 
-/// Finds a response's head in bytes as they arrive (RFC 9112 §2.2), on connections on which libcurl doesn't.
+/// Finds a response's head in bytes as they arrive (RFC 9112 §2.2), on connections on which libcurl doesn't, and refuses what libcurl
+/// refuses.
 struct HeadReader {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or without one length of the body.
+        /// With a line that is no field's, too large, with too many fields, or without one length of the body.
         case malformed
         /// What comes is no response.
         case unparsable
@@ -14,6 +15,17 @@ struct HeadReader {
     private var parser = HeadParser()
     /// The beginning of a line whose end has yet to come.
     private var line: [UInt8] = []
+    private var expected = Expected.statusLine
+
+    /// What the line is to be.
+    private enum Expected {
+        case statusLine
+        /// Or the head's end.
+        case firstField
+        /// Or the continuation of one, or the head's end.
+        case field
+    }
+
     /// Of all heads, informational ones included, in bytes.
     private(set) var size = 0
 
@@ -35,16 +47,37 @@ struct HeadReader {
     }
 
     private mutating func consumeLine() -> Event {
-        // What is no answer of HTTP/1 at all needn't ever come to an empty line.
-        if size == 0, !line.starts(with: "HTTP/1.".utf8) { return .unparsable }
-        size += line.count
         defer { line.removeAll(keepingCapacity: true) }
+        size += line.count
+        // What is no answer of HTTP/1 at all needn't ever come to an empty line.
+        if case .statusLine = expected, !Self.versions.contains(where: { line.starts(with: $0) }) { return .unparsable }
+        guard !line.contains(0), advance() else { return .malformed }
         return switch line.withUnsafeBytes({ parser.consume(lines: $0) }) {
         case .incomplete: .incomplete
         case .complete(let head): .complete(head)
         case .malformed: .malformed
         case .unparsable: .unparsable
         }
+    }
+
+    private static let versions = ["HTTP/1.1 ".utf8, "HTTP/1.0 ".utf8]
+
+    /// What is expected after this line; false if it is something else.
+    private mutating func advance() -> Bool {
+        switch (expected, line[0]) {
+        case (.statusLine, _):
+            expected = .firstField
+        case (_, UInt8(ascii: "\r")) where line.count == 2, (_, UInt8(ascii: "\n")):
+            expected = .statusLine
+        case (.field, UInt8(ascii: " ")), (.field, UInt8(ascii: "\t")):
+            break
+        case (.firstField, UInt8(ascii: " ")), (.firstField, UInt8(ascii: "\t")):
+            return false
+        case (.firstField, _), (.field, _):
+            expected = .field
+            return line.contains(UInt8(ascii: ":"))
+        }
+        return true
     }
 
     /// The informational responses since the last call.

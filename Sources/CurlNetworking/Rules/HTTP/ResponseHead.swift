@@ -36,10 +36,17 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return fields.combined.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
     }
 
-    /// Content-Length, if it is there, a valid number, and not overridden by chunks (RFC 9112 §6.3).
+    /// Content-Length, if it is there, one valid number, and not overridden by chunks (RFC 9112 §6.3).
     var contentLength: Int64? {
-        guard let length = self["Content-Length"].flatMap({ Int64(digits: $0) }) else { return nil }
+        guard let field = self["Content-Length"] else { return nil }
+        guard let length = Int64(digits: field) ?? repeatedLength else { return nil }
         return isChunked ? nil : length
+    }
+
+    /// The number in a Content-Length that is a list of equal ones, which a recipient may take for one (RFC 9110 §8.6).
+    private var repeatedLength: Int64? {
+        guard let lengths = elements(of: "Content-Length"), let first = lengths.first else { return nil }
+        return lengths.allSatisfy { $0 == first } ? Int64(digits: first) : nil
     }
 
     /// Whether the lengths aren't one number, so that it is unknown where the next response begins (RFC 9112 §6.3).

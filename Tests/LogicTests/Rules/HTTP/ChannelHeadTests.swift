@@ -65,10 +65,40 @@ struct ChannelHeadTests {
 
     @Test(
         "What is no response is told by its first line",
-        arguments: ["hello\n", "\r\n", "HTTP/2 200\r\n", "SSH-2.0-x\r\nmore"]
+        arguments: ["hello\n", "\r\n", "HTTP/2 200\r\n", "HTTP/1.2 200\r\n", "HTTP/1.1x 200\r\n", "SSH-2.0-x\r\nmore"]
     )
     func garbage(_ text: String) {
         #expect(read(text, size: .max).0 == .unparsable)
+    }
+
+    @Test(
+        "What libcurl refuses is refused",
+        arguments: [
+            "HTTP/1.1 200 O\0K\r\n", "HTTP/1.1 200 OK\r\nA: b\0c\r\n", "HTTP/1.1 200 OK\r\nA\0: b\r\n",
+            "HTTP/1.1 200 OK\r\nnonsense\r\n", "HTTP/1.1 200 OK\r\nA: b\r\nnonsense\r\n",
+            "HTTP/1.1 200 OK\r\n A: b\r\n",
+            "HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\tA: b\r\n",
+        ]
+    )
+    func invalid(_ text: String) {
+        #expect(read(text, size: .max).0 == .malformed)
+    }
+
+    @Test("A status below 100 is none, and isn't skipped", arguments: ["099", "000"])
+    func lowStatus(_ status: String) {
+        #expect(read("HTTP/1.1 \(status) No\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", size: .max).0 == .unparsable)
+    }
+
+    @Test("A later head begins with a status line too, of the same versions")
+    func laterVersion() {
+        let (result, informational) = read("HTTP/1.0 103 Early\r\n\r\nHTTP/1.2 200 OK\r\n\r\n", size: .max)
+        #expect(result == .unparsable)
+        #expect(informational == [103])
+    }
+
+    @Test("A folded line needs no colon, and lines may end with LF alone")
+    func folded() {
+        #expect(read("HTTP/1.0 200 OK\nA: b\n c\n\td\n\n", size: .max).0 == .complete(200, rest: ""))
     }
 
     @Test("A head that doesn't end is given up", arguments: ["HTTP/1.1 200 OK\r\nA: ", "HTTP/1.1 200 OK\r\n"])

@@ -104,7 +104,7 @@ struct HeadParserTests {
     func informational() {
         var parser = HeadParser()
         let lines = [
-            "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </style.css>", "", "HTTP/1.1 099 No", "",
+            "HTTP/1.1 100 Continue", "", "HTTP/1.1 103 Early Hints", "Link: </style.css>", "",
             "HTTP/1.1 200 OK", "A: b", "",
         ]
         let result = Self.parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
@@ -200,6 +200,7 @@ struct HeadParserTests {
         "A head that is no HTTP is refused",
         arguments: [
             "", "A: b", "ICY 200 OK", "HTTP/1.1", "HTTP/1.1 OK", "http/1.1 200", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK",
+            "HTTP/1.1 099 OK", "HTTP/1.1 000 OK", "HTTP/1.1 -20 OK", "HTTP/1.1 +20 OK",
         ]
     )
     func noStatusLine(line: String) {
