@@ -117,7 +117,7 @@ extension URLSession {
 
             /// The next piece; nil at the end.
             public mutating func next() async throws -> Data? {
-                let piece = try await reading.reader.stream.next(consumed: lastCount)
+                let piece = try await reading.reader.stream.next(for: reading, consumed: lastCount)
                 lastCount = piece?.count ?? 0
                 return piece
             }
@@ -138,7 +138,8 @@ private final class BodyReader: Sendable {
     }
 }
 
-/// Stops the transfer when its iterator is released, because the loop over it was left.
+/// Stops the transfer when its iterator is released, because the loop over it was left. An iterator that was never used, or was refused
+/// because another was reading, leaves the transfer to the others.
 private final class IteratorLife: Sendable {
     let reader: BodyReader
 
@@ -147,7 +148,7 @@ private final class IteratorLife: Sendable {
     }
 
     deinit {
-        reader.stream.abandon()
+        reader.stream.left(by: self)
     }
 }
 

@@ -17,6 +17,8 @@ final class ByteStream: Sendable {
         var end: Result<Void, URLError>?
         var responseWaiter: UnsafeContinuation<TaskResponse, any Error>?
         var reader: UnsafeContinuation<Data?, any Error>?
+        /// Who has been given bytes, or waits for them; nil before anybody was.
+        var served: ObjectIdentifier?
     }
 
     init(caughtUp: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void) {
@@ -89,17 +91,21 @@ final class ByteStream: Sendable {
 
     /// The next piece; nil at the end. `consumed` is the size of the reader's previous piece. Cancelling the Swift task cancels the
     /// transfer.
-    func next(consumed count: Int) async throws -> Data? {
+    func next(for reader: AnyObject & Sendable, consumed count: Int) async throws -> Data? {
         if state.withLock({ $0.body.consumed(count) }) { caughtUp() }
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let known = state.withLock { state -> Result<Data?, URLError>? in
-                    if let piece = state.body.popFirst() { return .success(piece) }
+                    if let piece = state.body.popFirst() {
+                        state.served = ObjectIdentifier(reader)
+                        return .success(piece)
+                    }
                     if let end = state.end { return end.map { nil } }
                     if state.reader != nil {
                         return .failure(URLError(.cannotLoadFromNetwork, nil, "Two readers read one body at once."))
                     }
                     state.reader = continuation
+                    state.served = ObjectIdentifier(reader)
                     return nil
                 }
                 if let known { continuation.resume(with: known.mapError(\.shown)) }
@@ -109,7 +115,12 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// The reader wants nothing more.
+    /// `reader` asks no more. That is the end of the transfer, unless it never took part, or another reader has gone on in its place.
+    func left(by reader: AnyObject) {
+        if state.withLock({ $0.served == ObjectIdentifier(reader) }) { abandon() }
+    }
+
+    /// Nobody wants anything more.
     func abandon() {
         abandoned()
     }

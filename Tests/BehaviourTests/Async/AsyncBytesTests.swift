@@ -109,6 +109,47 @@ struct AsyncBytesTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("A second reader at the same time is refused, and leaves the transfer to the first")
+    func twoReaders() async throws {
+        let gate = Gate()
+        let rig = try Rig { _ in .chunked([.waitFor(gate), .bytes("hello")]) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        await withTaskGroup(of: Result<Data, any Error>.self) { group in
+            for _ in 0..<2 { group.addTask { await Self.rest(of: bytes) } }
+            // Nothing comes before one of them has been refused.
+            let refused = await group.next()
+            #expect(throws: URLError.self) { try refused?.get() }
+            gate.open()
+            let read = await group.next()
+            #expect((try? read?.get()) == Data("hello".utf8))
+        }
+    }
+
+    private static func rest(of bytes: URLSession.AsyncBytes) async -> Result<Data, any Error> {
+        var body = Data()
+        do {
+            for try await piece in bytes.chunks { body.append(piece) }
+            return .success(body)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @Test("An iterator that is never used leaves the transfer to another")
+    func unusedIterator() async throws {
+        let gate = Gate()
+        let rig = try Rig { _ in .chunked([.waitFor(gate), .bytes("hello")]) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        _ = bytes.makeAsyncIterator()
+        _ = bytes.chunks.makeAsyncIterator()
+        gate.open()
+        var body = Data()
+        for try await byte in bytes { body.append(byte) }
+        #expect(body == Data("hello".utf8))
+    }
+
     @Test("Reading goes on when only the iterator is left")
     func iteratorOnly() async throws {
         let rig = try Rig { _ in .generated(length: 2_000_000, seed: 7) }
