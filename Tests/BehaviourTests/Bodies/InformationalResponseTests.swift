@@ -70,6 +70,18 @@ struct InformationalResponseTests {
         #expect(delegate.record.value.informational.isEmpty)
     }
 
+    @Test("101 is a response, though nothing follows it", arguments: ["GET", "HEAD"])
+    func switchedToNothing(method: String) async throws {
+        let rig = try Rig { _ in
+            .raw([.bytes("HTTP/1.1 101 Switching Protocols\r\nUpgrade: other\r\n\r\n"), .close])
+        }
+        defer { rig.stop() }
+        let result = await rig.session.load(URLRequest(rig.url("/"), method: method))
+        #expect(result.response?.statusCode == 101)
+        #expect(result.data == Data())
+        #expect(result.error == nil)
+    }
+
     @Test("A redirect's hints are of the redirect's URL")
     func redirected() async throws {
         let delegate = TimelineDelegate()

@@ -22,6 +22,8 @@ enum CompletionPolicy {
         guard let head else { return failure ?? TransferFailure.noHead }
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
+        // libcurl takes 101 for an interim response, and misses the final one when the connection ends, or when HEAD asks for no more.
+        if failure.code == .gotNothing { return nil }
         // libcurl was kept from sending an answered request again, for which it has dropped the body of one of these responses.
         if failure.code == .abortedByCallback {
             return [407, 417].contains(head.status) ? nil : .brokenOff

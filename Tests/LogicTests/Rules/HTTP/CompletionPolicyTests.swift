@@ -36,6 +36,13 @@ struct CompletionPolicyTests {
         #expect(code(.abortedByCallback, after: nil) == .abortedByCallback)
     }
 
+    @Test("It has if the server switched protocols and said nothing more, which libcurl takes for no response")
+    func switched() {
+        #expect(code(.gotNothing, after: head(101)) == nil)
+        #expect(code(.recvError, after: head(101)) == .recvError)
+        #expect(code(.gotNothing, after: nil) == .gotNothing)
+    }
+
     @Test("It has if nothing but the head was wanted")
     func unwanted() {
         #expect(code(.partialFile, after: head(length: "9"), .init(isWanted: false)) == nil)
