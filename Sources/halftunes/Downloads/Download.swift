@@ -185,10 +185,12 @@ extension Download {
         }
     }
 
-    /// The task is cancelled. If it hadn't got far enough to have resume data, the data it started from is still valid.
+    /// The task is cancelled. If it hadn't got far enough to have resume data, the data it started from is still valid; without either,
+    /// nothing of the file was kept.
     mutating func paused(task: Int, resumeData: Data?) -> Bool {
         guard case .pausing(task, let origin) = state else { return false }
         state = .paused(resumeData: resumeData ?? origin)
+        if self.resumeData == nil { received = 0 }
         return true
     }
 

@@ -119,6 +119,16 @@ struct HalfTunesTerminalTests {
         #expect(ProgressLine.status(of: done) == "done, SHA-256 ok")
     }
 
+    @Test("A pause that has kept nothing is no pause at a byte")
+    func nothingKept() throws {
+        var download = try Self.download()
+        _ = download.pause()
+        _ = download.paused(task: 1, resumeData: nil)
+        #expect(ProgressLine.status(of: download) == "paused")
+        #expect(PlainLine(download)?.text == "paused")
+        #expect(download.fraction == 0)
+    }
+
     // MARK: - Plain lines
 
     @Test("Without a terminal, progress is reported in steps, and everything else as it happens")
