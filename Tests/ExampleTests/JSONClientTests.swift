@@ -109,4 +109,21 @@ struct JSONClientTests {
         #expect(await client.remainingLines().first?.hasPrefix("usage: curlnetworking-json-client ") == true)
         #expect(await client.ending() == .exit(64))
     }
+
+    @Test(
+        "Says so too where it can't use an option or its value",
+        arguments: [
+            ("--timeout", "soon"), ("--timeout", "0"), ("--timeout", "nan"), ("--attempts", "0"), ("--attempts", "1.5"),
+            ("--tries", "1"),
+        ]
+    )
+    func wrongOption(name: String, value: String) async throws {
+        let server = try LoopbackServer { _ in .text(Self.tasks) }
+        defer { server.stop() }
+        let base = server.url.absoluteString
+        let client = try ExampleProgram.start("json-client", name, value, base, "list", mergesErrors: true)
+        #expect(await client.remainingLines().first?.hasPrefix("usage: curlnetworking-json-client ") == true)
+        #expect(await client.ending() == .exit(64))
+        #expect(server.requestCount == 0)
+    }
 }

@@ -24,13 +24,23 @@ struct JSONClient {
     struct Problem: Decodable { var title: String }
 
     static func main() async {
-        var words = Array(CommandLine.arguments.dropFirst())
-        let timeout = takeOption("--timeout", from: &words).flatMap(Double.init) ?? 10
-        let attempts = takeOption("--attempts", from: &words).flatMap(Int.init) ?? 5
+        var (timeout, attempts) = (10.0, 5)
+        var rest = CommandLine.arguments.dropFirst()
+        while let option = rest.first, option.hasPrefix("--") {
+            rest = rest.dropFirst()
+            if option == "--timeout", let seconds = rest.popFirst().flatMap(Double.init), seconds > 0 {
+                timeout = seconds
+            } else if option == "--attempts", let number = rest.popFirst().flatMap(Int.init), number > 0 {
+                attempts = number
+            } else {
+                fail(usage, code: 64)
+            }
+        }
+        let words = Array(rest)
         guard words.count >= 2, let base = URL(string: words[0]), base.host != nil else { fail(usage, code: 64) }
         let client = APIClient(base: base, timeout: timeout, retries: RetryPolicy(attempts: attempts))
         do {
-            let found = try await untilInterrupted { [words] in try await items(Array(words.dropFirst()), client) }
+            let found = try await untilInterrupted { try await items(Array(words.dropFirst()), client) }
             guard let found else { fail(usage, code: 64) }
             for item in found { say("\(item.isDone ? "[x]" : "[ ]") \(item.id) \(item.title)") }
         } catch is CancellationError {
