@@ -18,14 +18,16 @@ enum Command {
         guard FileManager.default.fileExists(atPath: root.path, isDirectory: &isDirectory), isDirectory.boolValue else {
             return complain("There is no folder \(root.path).", 2)
         }
-        let package = PackageSwitch(root, dependency: options.dependency)
         do {
+            let package = try PackageSwitch(root, dependency: options.dependency)
             if !options.isDryRun { try package.write() }
+            print(Report(package, isDryRun: options.isDryRun).text)
+            return 0
+        } catch let error as PackageSwitch.MissingManifest {
+            return complain("\(error)", 2)
         } catch {
             return complain("\(error)", 1)
         }
-        print(Report(package, isDryRun: options.isDryRun).text)
-        return 0
     }
 
     /// Writes `text` to standard error, ignoring errors, and returns the exit code.

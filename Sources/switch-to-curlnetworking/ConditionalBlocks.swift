@@ -59,4 +59,9 @@ extension ConditionalBlock.Clause {
     func asksFor(_ module: String, in tokens: [Token]) -> Bool {
         tokens[condition].map(\.text) == ["canImport", "(", module, ")"]
     }
+
+    /// Whether it is compiled for Linux and for nothing else.
+    func isForLinuxAlone(in tokens: [Token]) -> Bool {
+        tokens[condition].map(\.text) == ["os", "(", "Linux", ")"]
+    }
 }

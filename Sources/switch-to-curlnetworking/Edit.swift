@@ -29,10 +29,14 @@ extension String {
 
     /// The indentation of the line with the byte at `position`.
     func indentation(at position: Int) -> String {
-        let bytes = Array(utf8)
-        let start = bytes[..<position].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        let blanks = bytes[start...].prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        let line = Array(utf8)[startOfLine(of: position)...]
+        let blanks = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
         return String(decoding: blanks, as: UTF8.self)
+    }
+
+    /// The start of the line with the byte at `position`.
+    func startOfLine(of position: Int) -> Int {
+        Array(utf8)[..<position].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
     }
 
     /// The start of the line after the one with the byte at `position`.

@@ -13,10 +13,19 @@ struct PackageSwitch {
     private(set) var changes: [Change] = []
     private(set) var findings: [Finding] = []
 
-    init(_ root: URL, dependency: PackageDependency) {
+    struct MissingManifest: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    init(_ root: URL, dependency: PackageDependency) throws(MissingManifest) {
         // What is below a link isn't found.
         let root = root.resolvingSymlinksInPath()
         self.root = root
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
+        let manifests = names.filter(Self.isManifest).sorted()
+        guard !manifests.isEmpty else {
+            throw MissingManifest(description: "There is no Package.swift in \(root.path), so nothing is changed.")
+        }
         var users: [String] = []
         var isConditional = false
         for file in SourceTree(root).files where !Self.isManifest(file.lastPathComponent) {
@@ -31,17 +40,16 @@ struct PackageSwitch {
             if rewritten.importsOurs { users.append(path) }
             if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
         }
-        editManifests(for: users, dependency, isConditional: isConditional)
+        edit(manifests, for: users, dependency, isConditional: isConditional)
         findings += DependencyInspector(root.appendingPathComponent(".build/checkouts")).findings
     }
 
-    private mutating func editManifests(for users: [String], _ dependency: PackageDependency, isConditional: Bool) {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
-        let manifests = names.filter(Self.isManifest).sorted()
-        if manifests.isEmpty, !users.isEmpty {
-            let note = "there is none: add the dependency on CurlNetworking where the build is described"
-            findings.append(Finding(file: "Package.swift", line: nil, text: note))
-        }
+    private mutating func edit(
+        _ manifests: [String],
+        for users: [String],
+        _ dependency: PackageDependency,
+        isConditional: Bool
+    ) {
         for name in manifests {
             guard let text = Self.text(of: root.appendingPathComponent(name)) else { continue }
             let editor = ManifestEditor(text)

@@ -9,6 +9,8 @@
 /// import FoundationNetworking
 /// #endif
 /// ```
+///
+/// In other conditional blocks such a block replaces the import: they may be compiled for platforms that have the stock module alone.
 struct SourceRewriter {
     static let stock = "FoundationNetworking"
     static let ours = "CurlNetworking"
@@ -45,14 +47,26 @@ struct SourceRewriter {
             let line = tokens[first.module].line
             findings.append(Finding(file: file, line: line, text: "both modules are imported: left as it is"))
         } else {
+            let fallbacks = blocks.map { Self.fallback(for: $0, imports, tokens, text) }
+            edits += fallbacks.joined()
             for statement in stock {
-                edits.append(Edit(tokens[statement.module].range, Self.ours))
                 importCount += 1
                 importsOurs = true
-                isConditional = isConditional || blocks.contains { $0.clause(around: statement.module) != nil }
-            }
-            for block in blocks {
-                edits += Self.fallback(for: block, imports, tokens, text)
+                let around = blocks.indices.filter { blocks[$0].clause(around: statement.module) != nil }
+                isConditional = isConditional || !around.isEmpty
+                let isSafe = around.contains { index in
+                    !fallbacks[index].isEmpty
+                        || blocks[index].clause(around: statement.module)?.isForLinuxAlone(in: tokens) == true
+                }
+                let mayLackOurs = !around.isEmpty && !isSafe
+                if mayLackOurs, let edit = Self.fallback(around: statement, tokens, text) {
+                    edits.append(edit)
+                    continue
+                }
+                edits.append(Edit(tokens[statement.module].range, Self.ours))
+                guard mayLackOurs else { continue }
+                let note = "the import is for all platforms that its condition allows: see that Linux is the only one"
+                findings.append(Finding(file: file, line: tokens[statement.module].line, text: note))
             }
         }
         for statement in imports where statement.attributes.contains("_exported") {
@@ -96,5 +110,25 @@ struct SourceRewriter {
         let body = text.text(of: start..<end - indentation.utf8.count)
         let second = "#elseif canImport(\(stock))" + text.lineBreak + body + indentation
         return [Edit(name, ours), Edit(insertingAt: end, second)]
+    }
+
+    /// The edit that puts a block with two clauses in place of an import; nil unless it has its lines for itself.
+    private static func fallback(around statement: ImportStatement, _ tokens: [Token], _ text: String) -> Edit? {
+        let (first, last) = (tokens[statement.tokens.lowerBound], tokens[statement.tokens.upperBound - 1])
+        let indentation = text.indentation(at: first.range.lowerBound)
+        let start = first.range.lowerBound - indentation.utf8.count
+        let end = text.startOfNextLine(after: last.range.upperBound)
+        let lines = text.text(of: start..<end)
+        let isAlone = tokens.indices.allSatisfy {
+            statement.tokens.contains($0) || !(start..<end).contains(tokens[$0].range.lowerBound)
+        }
+        let startsLine = start == text.startOfLine(of: first.range.lowerBound)
+        guard isAlone, startsLine, lines.utf8.last == UInt8(ascii: "\n"), !lines.contains("/*") else { return nil }
+        let name = tokens[statement.module].range
+        let ourLines = lines.applying([Edit(name.lowerBound - start..<name.upperBound - start, ours)])
+        let directives = ["#if canImport(\(ours))", "#elseif canImport(\(stock))", "#endif"].map {
+            indentation + $0 + text.lineBreak
+        }
+        return Edit(start..<end, directives[0] + ourLines + directives[1] + lines + directives[2])
     }
 }

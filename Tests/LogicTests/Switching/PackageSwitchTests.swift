@@ -38,7 +38,7 @@ struct PackageSwitchTests {
             "Package.swift": Self.manifest, "Sources/One/a.swift": "import FoundationNetworking\n",
             "Sources/Two/b.swift": "import Foundation\n",
         ])
-        let first = PackageSwitch(directory.url, dependency: Self.dependency)
+        let first = try PackageSwitch(directory.url, dependency: Self.dependency)
         #expect(first.changes.map(\.path) == ["Sources/One/a.swift", "Package.swift"])
         #expect(try text("Package.swift", in: directory) == Self.manifest, "nothing is written before it is to be")
         try first.write()
@@ -51,7 +51,7 @@ struct PackageSwitchTests {
         )
         #expect(manifest.contains(".target(name: \"Two\")"))
         #expect(manifest.contains("dependencies: [.package(path: \"../CurlNetworking\")], targets:"))
-        let second = PackageSwitch(directory.url, dependency: Self.dependency)
+        let second = try PackageSwitch(directory.url, dependency: Self.dependency)
         #expect(second.changes.isEmpty)
         #expect(Report(second, isDryRun: false).text == "nothing to change")
     }
@@ -90,7 +90,7 @@ struct PackageSwitchTests {
         )
         let latin = Data("import FoundationNetworking // ".utf8) + [0xE4]
         try latin.write(to: one.appendingPathComponent("latin.swift"))
-        let package = PackageSwitch(directory.url, dependency: Self.dependency)
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
         try package.write()
         #expect(
             package.findings.map(\.description) == [
@@ -114,7 +114,7 @@ struct PackageSwitchTests {
         try files.createSymbolicLink(atPath: link.path, withDestinationPath: "real")
         let manifest = link.appendingPathComponent("Package.swift").path
         try files.createSymbolicLink(atPath: manifest, withDestinationPath: "Manifest")
-        let package = PackageSwitch(link, dependency: Self.dependency)
+        let package = try PackageSwitch(link, dependency: Self.dependency)
         #expect(package.changes.map(\.path) == ["Sources/One/a.swift", "Package.swift"])
         try package.write()
         #expect(try files.destinationOfSymbolicLink(atPath: manifest) == "Manifest")
@@ -127,7 +127,7 @@ struct PackageSwitchTests {
         let directory = try package([
             "Package.swift": Self.manifest, "Sources/One/a.swift": "import FoundationNetworking\n",
         ])
-        let package = PackageSwitch(directory.url, dependency: Self.dependency)
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
         try FileManager.default.removeItem(at: directory.url.appendingPathComponent("Sources/One"))
         #expect(throws: AtomicFile.WriteError.self) { try package.write() }
         #expect(try text("Package.swift", in: directory) == Self.manifest)
@@ -142,23 +142,28 @@ struct PackageSwitchTests {
                 "import FoundationNetworking\nextension URLSession { }\npublic func load(with session: URLSession) {}\n",
             ".build/checkouts/Quiet/Sources/Quiet/a.swift": "import Foundation\n",
         ])
-        let findings = PackageSwitch(directory.url, dependency: Self.dependency).findings.map(\.description)
+        let findings = try PackageSwitch(directory.url, dependency: Self.dependency).findings.map(\.description)
         #expect(findings.count == 3)
         #expect(findings[0].hasPrefix("Exporting: exports FoundationNetworking again"))
         #expect(findings[1].hasPrefix("Helping: extends the stock URLSession"))
         #expect(findings[2].hasPrefix("Helping: has URLSession in its API"))
     }
 
-    @Test("Files without a target that is written out, and a package without a manifest, are for a hand")
+    @Test("Files without a target that is written out are for a hand")
     func orphans() throws {
         let directory = try package([
             "Package.swift": Self.manifest, "Plugins/P/a.swift": "import FoundationNetworking\n",
         ])
-        #expect(PackageSwitch(directory.url, dependency: Self.dependency).findings.map(\.file) == ["Plugins/P/a.swift"])
-        let bare = try package(["a.swift": "import FoundationNetworking\n"])
-        let package = PackageSwitch(bare.url, dependency: Self.dependency)
-        #expect(package.changes.map(\.path) == ["a.swift"])
-        #expect(package.findings.map(\.file) == ["Package.swift"])
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
+        #expect(package.findings.map(\.file) == ["Plugins/P/a.swift"])
+    }
+
+    @Test("A folder without a manifest is refused")
+    func noManifest() throws {
+        let directory = try package(["a.swift": "import FoundationNetworking\n"])
+        #expect(throws: PackageSwitch.MissingManifest.self) {
+            try PackageSwitch(directory.url, dependency: Self.dependency)
+        }
     }
 
     @Test("A dry run shows the lines that would change")
@@ -166,7 +171,7 @@ struct PackageSwitchTests {
         let directory = try package([
             "Package.swift": Self.manifest, "Sources/One/a.swift": "// a\nimport FoundationNetworking\n",
         ])
-        let report = Report(PackageSwitch(directory.url, dependency: Self.dependency), isDryRun: true).text
+        let report = Report(try PackageSwitch(directory.url, dependency: Self.dependency), isDryRun: true).text
         let expected =
             "would change Sources/One/a.swift\n    - import FoundationNetworking\n    + import CurlNetworking\n"
         #expect(report.hasPrefix(expected + "would change Package.swift\n"))

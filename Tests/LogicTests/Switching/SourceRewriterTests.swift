@@ -94,24 +94,43 @@ struct SourceRewriterTests {
         #expect(rewritten(text) == expected)
     }
 
-    @Test("Other blocks get another import, and keep their conditions")
-    func otherBlocks() {
-        let text = """
-            #if canImport(Darwin)
-            import Foundation
-            #elseif canImport(FoundationNetworking)
-            import FoundationNetworking
-            #endif
-            #if canImport(FoundationNetworking)
-            import FoundationNetworking
-            let isStock = true
-            #else
-            let isStock = false
-            #endif
+    @Test(
+        "In other blocks it keeps the stock module as well, since platforms that have it alone may be among theirs",
+        arguments: [
+            ("#if canImport(FoundationNetworking)", "#else\nimport Foundation\n#endif"),
+            ("#if canImport(FoundationNetworking)", "let isStock = true\n#endif"),
+            ("#if canImport(FoundationNetworking) && !os(Windows)", "#endif"),
+            ("#if canImport(Darwin)\nimport Foundation\n#elseif canImport(FoundationNetworking)", "#endif"),
+            ("#if canImport(Darwin)\nimport Foundation\n#else", "#endif"), ("#if !os(macOS)", "#endif"),
+        ]
+    )
+    func otherBlocks(beginning: String, end: String) {
+        let text = "\(beginning)\n  @preconcurrency import FoundationNetworking // Why.\n\(end)\n"
+        let expected = """
+            \(beginning)
+              #if canImport(CurlNetworking)
+              @preconcurrency import CurlNetworking // Why.
+              #elseif canImport(FoundationNetworking)
+              @preconcurrency import FoundationNetworking // Why.
+              #endif
+            \(end)
+
             """
-        #expect(
-            rewritten(text) == text.replacing("import FoundationNetworking", with: "import CurlNetworking")
-        )
+        let result = SourceRewriter(text, file: "A.swift")
+        #expect(result.text == expected)
+        #expect(result.isConditional && result.importsOurs && result.findings.isEmpty)
+        #expect(rewritten(expected) == expected)
+    }
+
+    @Test(
+        "Where the import shares its line, the block gets the other import alone, and is named",
+        arguments: ["import Dispatch; import FoundationNetworking", "import FoundationNetworking /* why */"]
+    )
+    func sharedLine(line: String) {
+        let text = "#if !os(macOS)\n\(line)\n#endif"
+        let result = SourceRewriter(text, file: "A.swift")
+        #expect(result.text == text.replacing("FoundationNetworking", with: "CurlNetworking"))
+        #expect(result.findings.map(\.line) == [2])
     }
 
     @Test("A file that imports both already is left as it is, and named")
