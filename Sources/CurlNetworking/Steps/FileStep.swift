@@ -32,8 +32,10 @@ final class FileStep: Step, @unchecked Sendable {
         let part = host.steps.upload?.part(of: request) ?? .whole
         guard host.owner.body.isUsed(part, with: request, after: host.steps.redirect) else { return .pass }
         state = .opening
+        let resumption = host.steps.upload?.resumption
         WorkThreads.namedFiles.run { [self, url] in
             let file = Result { () throws(URLError) in try ReadableFile(url, for: request.url) }
+                .mapError { resumption?.hasLostBody == true ? KeptBody.gone(request.url) : $0 }
             host.owner.submit { self.opened(file, host) }
         }
         return .wait

@@ -3,13 +3,19 @@ import Foundation
 // What another task can continue from.
 
 extension UploadStep {
-    /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue. Writes what can't be
-    /// in it to a file, on another thread, and removes what an earlier task has kept if this takes its place.
+    /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue, or another task
+    /// has ended with the body. Writes what can't be in it to a file, on another thread, and removes what an earlier task has kept if this takes
+    /// its place.
     func makeResumeData(_ host: any StepHost, _ completion: @escaping @Sendable (Data?) -> Void) {
         guard var found = resumeDataWithoutBody(host) else { return completion(nil) }
-        if let kept = resumption?.kept(for: found.destination, file) {
+        if let resumption, let kept = resumption.kept(for: found.destination, file) {
             found.body = kept
-            return completion(found.encoded())
+            guard case .file = kept else { return completion(found.encoded()) }
+            let (resumeData, owner) = (found, host.owner)
+            return WorkThreads.files.run {
+                let result = resumption.isKept ? resumeData.encoded() : nil
+                owner.submit { completion(result) }
+            }
         }
         let body: BodyToKeep
         switch (host.owner.body.source, resumption?.content) {

@@ -119,7 +119,7 @@ extension BackgroundTests {
                 task.change(to: wish)
                 task.completed(attempt, URLError(.networkConnectionLost).with(resumeData: resumeData))
                 #expect(task.listing.ending?.resumeData == (isPaused ? resumeData : nil))
-                #expect(partial.isThere == isPaused)
+                #expect(partial.isThere() == isPaused)
                 session.close()
             }
         }
@@ -131,7 +131,7 @@ extension BackgroundTests {
             let file = try DownloadFile(in: folder.files)
             let partial = try #require(file.describe())
             let location = try file.finish().handOver()
-            #expect(!partial.isThere)
+            #expect(!partial.isThere())
             let request = URLRequest(url: server.url("/"))
             var record = TaskRecord(try .download(request))
             record.resumeData = try ResumeData.encoded(request, in: partial)
@@ -139,7 +139,7 @@ extension BackgroundTests {
                 let task = AgentTask(StoredTask(record, in: folder, batch: nil), in: session)
                 task.start()
                 task.downloaded(to: location)
-                #expect(partial.isThere)
+                #expect(partial.isThere())
                 session.close()
             }
         }

@@ -314,9 +314,9 @@ struct PartialFile: Codable, Equatable, Sendable {
     }
 
     /// Whether the file is in its directory, private and unchanged. Opens nothing, so a process without descriptors is told as well.
-    var isThere: Bool {
+    func isThere(as form: TemporaryName = .kept) -> Bool {
         var status = stat()
-        return TemporaryName.kept.matches(name)
+        return form.matches(name)
             && lstat(folder.appendingPathComponent(name, isDirectory: false).path, &status) == 0 && describes(status)
     }
 

@@ -98,7 +98,7 @@ struct ResumeData: Codable, Equatable, Sendable {
     /// Whether the partial file is still in `directory` as it was.
     static func isFileThere(_ data: Data, in directory: URL) -> Bool {
         guard let partial = try? ResumeData(decoding: data).partialFile else { return false }
-        return partial.isIn(directory) && partial.isThere
+        return partial.isIn(directory) && partial.isThere()
     }
 
     private static func invalid(_ description: String) -> URLError {

@@ -11,11 +11,12 @@ enum BodyToKeep: Sendable {
     func keep(for destination: UploadDestination, in directory: URL) throws(URLError) -> KeptBody {
         switch self {
         case .data(let data):
-            try KeptBody(data, for: destination, in: directory)
+            return try KeptBody(data, for: destination, in: directory)
         case .program(let file):
-            try KeptBody(KeptUpload(destination: destination, body: .program(file)), in: directory)
+            return try KeptBody(KeptUpload(destination: destination, body: .program(file)), in: directory)
         case .ours(let file):
-            try KeptBody(KeptUpload(destination: destination, body: .ours(file)), in: directory)
+            guard file.isThere(as: .body) else { throw KeptBody.gone(destination.request) }
+            return try KeptBody(KeptUpload(destination: destination, body: .ours(file)), in: directory)
         }
     }
 

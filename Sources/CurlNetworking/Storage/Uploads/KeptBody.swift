@@ -64,23 +64,26 @@ enum KeptBody: Codable, Equatable, Sendable {
             return .stream
         case .file(let file):
             guard let upload = KeptUpload(file, in: directory), upload.destination == destination else {
-                throw Self.gone
+                throw Self.gone(destination.request)
             }
             switch upload.body {
             case .program(let file):
                 return .programFile(file)
             case .ours(let partial):
-                guard let descriptor = partial.open(in: directory, as: .body) else { throw Self.gone }
+                guard let descriptor = partial.open(in: directory, as: .body) else {
+                    throw Self.gone(destination.request)
+                }
                 defer { close(descriptor) }
                 let url = directory.appendingPathComponent(partial.name, isDirectory: false)
-                guard let file = UploadedFile(url) else { throw Self.gone }
+                guard let file = UploadedFile(url) else { throw Self.gone(destination.request) }
                 return .file(file, partial)
             }
         }
     }
 
-    static var gone: URLError {
-        URLError(.cannotOpenFile, nil, "The interrupted upload's body isn't there any more.")
+    /// The error of an upload to `url`.
+    static func gone(_ url: URL?) -> URLError {
+        URLError(.cannotOpenFile, url, "The interrupted upload's body isn't there any more.")
     }
 
     /// Deletes its files. Blocks.

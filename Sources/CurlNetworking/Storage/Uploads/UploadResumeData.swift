@@ -87,7 +87,7 @@ struct UploadResumption: Sendable {
         request = data.request.urlRequest
         kept = Kept(body: data.body, destination: data.destination)
         var content = try data.body.content(for: data.destination, in: directory)
-        if case .file(let file, _) = content, file.length != data.length { throw KeptBody.gone }
+        if case .file(let file, _) = content, file.length != data.length { throw KeptBody.gone(request.url) }
         var isUnchanged = true
         if case .programFile(let file) = content {
             guard let now = UploadedFile(file.url) else {
@@ -121,6 +121,17 @@ struct UploadResumption: Sendable {
         case .file(let file, _), .programFile(let file): file
         case .data, .stream: nil
         }
+    }
+
+    /// Whether the body was in a private file that has gone: another task with the same resume data has ended with it. Blocks.
+    var hasLostBody: Bool {
+        if case .file(_, let body) = content { !body.isThere(as: .body) } else { false }
+    }
+
+    /// Whether all that an earlier task has kept is still there. Blocks.
+    var isKept: Bool {
+        guard case .file(let description) = kept?.body else { return true }
+        return description.isThere(as: .upload) && !hasLostBody
     }
 
     /// What an earlier task has kept, if that is still right: for this destination, and for a `file` as it was then.

@@ -145,6 +145,50 @@ struct UploadResumeDataTests {
         #expect(offset >= 300_000 && last.record.value.streams == (kind == .stream ? [offset] : []))
     }
 
+    /// Two tasks go on with one upload. The server answers the first one's question only after the second has ended, and its files have gone.
+    private func overtaken(
+        _ kind: UploadRig.Kind,
+        _ body: (URLSessionUploadTask, UploadDelegate, _ answers: Gate, UploadRig) async throws -> Void
+    ) async throws {
+        let answers = Gate()
+        let offset: LoopbackServer.Response = .status(204).headers(["Upload-Offset": "300000", "Upload-Complete": "?0"])
+            .after([.waitFor(answers)])
+        let rig = try UploadRig(heldAt: 300_000) { $0.ordinal == 2 ? offset : nil }
+        defer { rig.stop() }
+        let data = try #require(try await rig.pause(kind, at: 300_000))
+        let kept = rig.directory.content.filter { $0 != "file" }
+        let delegate = UploadDelegate(UploadRig.content)
+        let session = URLSession.forTest(delegate: delegate) { $0.curl.temporaryDirectory = rig.directory.url }
+        defer { session.invalidateAndCancel() }
+        let task = session.uploadTask(withResumeData: data)
+        task.resume()
+        _ = try await rig.server.requestHead(number: 2)
+        #expect(try await resume(data, rig).error == nil && rig.upload.content == UploadRig.content)
+        try await eventually { !rig.directory.content.contains(where: kept.contains) }
+        try await body(task, delegate, answers, rig)
+    }
+
+    @Test("An upload whose body another task has ended with fails, and leaves nothing to resume with")
+    func bodyGone() async throws {
+        try await overtaken(.data) { _, delegate, answers, rig in
+            answers.open()
+            let error = try await delegate.completion()
+            #expect(error?.code == .cannotOpenFile && error?.uploadTaskResumeData == nil)
+            #expect(error?.failingURL == rig.server.url("/uploads/1"))
+            #expect(rig.requests.filter { $0.hasPrefix("PATCH") }.count == 1)
+        }
+    }
+
+    @Test(
+        "Nor is there resume data for a task that is paused then, unless its body is a stream",
+        arguments: UploadRig.Kind.allCases
+    )
+    func pausedTooLate(kind: UploadRig.Kind) async throws {
+        try await overtaken(kind) { task, _, _, _ in
+            #expect((await task.cancelByProducingResumeData() != nil) == (kind == .stream))
+        }
+    }
+
     @Test("A task that was never begun gives its resume data back")
     func again() async throws {
         let rig = try UploadRig(heldAt: 300_000)
