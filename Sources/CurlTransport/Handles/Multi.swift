@@ -253,8 +253,8 @@ package final class Multi {
     /// for most of that time, and nobody else waits for something, or the other side's system is silent as well. libcurl would send later
     /// requests over it. Outside of libcurl.
     package func breakConnection(of easy: EasyHandle, silentFor silence: Duration) {
-        guard let socket = easy.connections?.socket(of: easy), let health = ConnectionHealth(of: socket),
-            health.silence >= silence / 2, health.isUnacknowledged || !hasTransfer(besides: easy, on: socket)
+        guard let socket = easy.connections?.socket(of: easy), let age = TCPSocket.timeSinceArrival(at: socket),
+            age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !hasTransfer(besides: easy, on: socket)
         else { return }
         breakConnection(socket)
     }

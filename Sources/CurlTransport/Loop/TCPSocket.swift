@@ -5,12 +5,20 @@ package enum TCPSocket {
     /// How long ago bytes last arrived, whether they have been read or not; too short by at most `tick`. nil if it isn't TCP's, or the
     /// system doesn't say.
     package static func timeSinceArrival(at socket: Int32) -> Duration? {
+        info(of: socket).map { .milliseconds($0.tcpi_last_data_recv) }
+    }
+
+    /// Whether the other side's system doesn't acknowledge what was sent, though it was sent again.
+    static func isUnacknowledged(_ socket: Int32) -> Bool {
+        info(of: socket).map { $0.tcpi_unacked > 0 && $0.tcpi_retransmits > 0 } ?? false
+    }
+
+    private static func info(of socket: Int32) -> tcp_info? {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)
         guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0 else { return nil }
         // A sandbox with a network stack of its own may fill in next to nothing.
-        guard info.tcpi_rcv_mss > 0 else { return nil }
-        return .milliseconds(info.tcpi_last_data_recv)
+        return info.tcpi_rcv_mss > 0 ? info : nil
     }
 
     /// The unit in which the kernel measures that.

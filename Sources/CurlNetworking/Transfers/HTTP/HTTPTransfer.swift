@@ -219,8 +219,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func timedOut() {
         guard case .running(let multi, let easy) = stage else { return }
-        let isShared = easy.tlsSession == nil ? receiving.mayBePlainHTTP2 : easy.negotiatedProtocol == "h2"
-        if isShared { multi.breakConnection(of: easy, silentFor: loop.now - clock.last) }
+        if !speaksHTTP1(easy) { multi.breakConnection(of: easy, silentFor: loop.now - clock.last) }
     }
 
     /// The request has a body, and the response hasn't begun.
