@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -34,6 +35,20 @@ struct AgentLogTests {
         }
         #expect(hasStartedOver)
         #expect(try text.split(separator: "\n").last?.contains(" 599 x") == true)
+    }
+
+    @Test("A pipe in its place isn't waited for, and nothing is written to it")
+    func pipe() throws {
+        let path = directory.url.appendingPathComponent(StateFolder.logName).path
+        #expect(unlink(path) == 0 && mkfifo(path, 0o600) == 0)
+        AgentLog(in: StateFolder(directory.url)).write("nobody reads this")
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        try #require(reader >= 0)
+        AgentLog(in: StateFolder(directory.url)).write("this neither")
+        var byte: UInt8 = 0
+        // No end of it is open for writing.
+        #expect(read(reader, &byte, 1) == 0)
     }
 
     @Test("A long line is cut, and what isn't text stays on its line")

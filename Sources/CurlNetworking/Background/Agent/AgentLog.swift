@@ -4,7 +4,7 @@ import Glibc
 
 /// One line, with the time, for everything that an agent does; without credentials, queries and bodies. Any thread.
 struct AgentLog: Sendable {
-    /// -1 if the file can't be opened.
+    /// -1 if the file can't be opened, or isn't a regular one.
     private let descriptor: Int32
 
     /// In bytes: a longer log is started over.
@@ -21,7 +21,16 @@ struct AgentLog: Sendable {
 
     init(in folder: StateFolder) {
         let path = folder.url.appendingPathComponent(StateFolder.logName, isDirectory: false).path
-        descriptor = uninterrupted { open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
+        // A pipe would have the agent wait for whoever reads it.
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+        let opened = uninterrupted { open(path, flags, 0o600) }
+        var status = stat()
+        guard opened >= 0, fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            if opened >= 0 { close(opened) }
+            descriptor = -1
+            return
+        }
+        descriptor = opened
     }
 
     func write(_ text: String) {
