@@ -86,6 +86,23 @@ extension BackgroundTests {
                 task.change(to: wish)
                 // The end of an attempt would have to be waited for.
                 #expect(task.hasEnded)
+        @Test("A suspended download that an earlier agent began shows how much there is of it")
+        func restoredProgress() throws {
+            let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
+            let partial = try partialFile(in: folder.files)
+            var record = TaskRecord(try .download(request, isSuspended: true))
+            record.resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
+            var missing = TaskRecord(try .download(request, identifier: 2, isSuspended: true))
+            missing.resumeData = try ResumeData.encoded(request, in: partial.place(named: "none", in: folder.files))
+            queue.sync {
+                session.load([record, missing].map { StoredTask($0, in: folder, batch: nil) })
+                let counters = session.status.tasks.map(\.counters)
+                #expect(counters.map(\.received) == [1000, 0])
+                #expect(counters.map(\.expectedToReceive) == [5000, 0])
+                session.close()
+            }
+        }
+
                 session.close()
             }
         }

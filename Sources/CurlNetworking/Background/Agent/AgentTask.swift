@@ -43,7 +43,7 @@ final class AgentTask: @unchecked Sendable {
         self.session = session
         let record = stored.record
         clock = TimeoutClock(earlier: record.elapsed)
-        progress = record.ending?.progress ?? TaskProgress(key: record.submission.key)
+        progress = record.ending?.progress ?? TaskProgress(key: record.submission.key, counters: stored.counters)
         if record.ending != nil { phase = .ended(isRecorded: true) }
         if case .upload(let file) = record.submission.kind { progress.counters.expectedToSend = file.length }
     }

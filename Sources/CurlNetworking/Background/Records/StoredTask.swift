@@ -28,6 +28,17 @@ struct StoredTask {
         return names
     }
 
+    /// What there is of a download before it is continued.
+    var counters: TaskCounters {
+        guard let kept = record.resumeData.flatMap({ try? ResumeData(decoding: $0) }) else { return TaskCounters() }
+        let received = folder.length(ofFile: kept.partialFile.name) ?? 0
+        guard received > 0 else { return TaskCounters() }
+        return TaskCounters(
+            received: received,
+            expectedToReceive: kept.completeLength ?? NSURLSessionTransferSizeUnknown
+        )
+    }
+
     /// The name of the partial file in the record, if no file has it: the download to it has been completed and moved.
     var missingFile: String? {
         guard let name = partialFile(record.resumeData)?.name, SessionFolder.isFileName(name),
