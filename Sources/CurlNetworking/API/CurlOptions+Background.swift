@@ -18,8 +18,8 @@ extension CurlOptions {
         public var agent: URL?
 
         /// The command, with its arguments, to run when all of a session's transfers have ended and no program is attached to the session.
-        /// Its environment is the agent's plus `CURLNETWORKING_BACKGROUND_SESSION`, the session's identifier. A name without a slash is
-        /// looked up in `$PATH`.
+        /// Its environment is the agent's plus `CURLNETWORKING_BACKGROUND_SESSION`, the session's identifier; its working directory is the
+        /// root. A name without a slash is looked up in `$PATH`.
         public var launchCommand: [String] = []
 
         /// The size in bytes from which a download is resumed, not restarted, after the agent was killed. Smaller ones aren't worth a

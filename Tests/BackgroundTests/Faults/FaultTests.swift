@@ -263,6 +263,20 @@ extension BackgroundTests {
             program.close()
         }
 
+        @Test("An agent may have all descriptors that it can ask for, however few its program has")
+        func raisedLimit() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let program = try await rig.readyProgram(after: "ulimit -Sn 300")
+            program.say("download \(rig.url("/")) one")
+            try await rig.server.waitForRequests(1)
+            let limits = try String(contentsOfFile: "/proc/\(#require(rig.agentPid))/limits", encoding: .utf8)
+            let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max open files") })
+            let words = line.split(separator: " ")
+            #expect(words[3] == words[4] && words[3] != "300")
+            await program.crash()
+        }
+
         // MARK: - Newer programs
 
         @Test("An agent whose program is replaced goes on; the next one is the new program")

@@ -231,6 +231,27 @@ extension BackgroundTests {
             try await rig.wait { rig.file("launched") == Data("a session".utf8) }
         }
 
+        @Test("The command has its program's umask and limit of descriptors, and of these only the standard ones")
+        func launchedProcess() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let place = rig.directory.url.appendingPathComponent("launched").path
+            // The limit is set when the process is there.
+            let command = """
+                umask >'\(place).new'; pwd >>'\(place).new'; ls /proc/self/fd >>'\(place).new'
+                until [ "$(ulimit -Sn)" = 300 ]; do :; done; mv '\(place).new' '\(place)'
+                """
+            let program = try await rig.readyProgram(launchCommand: command, after: "umask 27; ulimit -Sn 300")
+            program.say("download \(rig.url("/")) one")
+            _ = try await rig.server.request(number: 1)
+            await program.crash()
+            gate.open()
+            try await rig.wait { rig.file("launched") != nil }
+            // The last descriptor is that of the directory.
+            #expect(rig.file("launched") == Data("0027\n/\n0\n1\n2\n3\n".utf8))
+        }
+
         /// A program makes the session, and goes without taking an end.
         private func comeAndGo(_ configuration: URLSessionConfiguration, _ rig: BackgroundRig) async throws {
             let hello = Hello(

@@ -137,11 +137,13 @@ final class BackgroundRig: Sendable {
     ///
     /// - Parameters:
     ///   - holdsChallenges: Its delegate says what it is asked, and doesn't answer.
+    ///   - shell: What a shell does before it becomes the program.
     ///   - user: Another user than this process's, whose folder it then is.
     func program(
         identifier: String = "test",
         launchCommand: String = "",
         holdsChallenges: Bool = false,
+        after shell: String? = nil,
         user: uid_t? = nil
     ) throws -> ChildProcess {
         var words = [Self.helper.path, folder.path, identifier, directory.url.path]
@@ -153,6 +155,7 @@ final class BackgroundRig: Sendable {
             words[0] = copy.path
             words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"] + words
         }
+        if let shell { words = ["sh", "-c", "\(shell); exec \"$@\"", "sh"] + words }
         return try ChildProcess(
             words,
             environment: [
@@ -167,12 +170,14 @@ final class BackgroundRig: Sendable {
         identifier: String = "test",
         launchCommand: String = "",
         holdsChallenges: Bool = false,
+        after shell: String? = nil,
         user: uid_t? = nil
     ) async throws -> ChildProcess {
         let program = try program(
             identifier: identifier,
             launchCommand: launchCommand,
             holdsChallenges: holdsChallenges,
+            after: shell,
             user: user
         )
         try await program.line(beginningWith: "ready")

@@ -66,7 +66,7 @@ enum AgentProcess {
         closeDescriptors(except: [ready, socket].compactMap(\.self))
         setsid()
         _ = chdir("/")
-        umask(0o077)
+        InheritedAttributes.replace()
         for number in [SIGPIPE, SIGHUP, SIGCHLD, SIGXFSZ] { signal(number, SIG_IGN) }
         do throws(BackgroundAgent.Failure) {
             let agent = try BackgroundAgent(in: folder, idleTime: idleTime)

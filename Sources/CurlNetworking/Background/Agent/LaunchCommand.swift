@@ -8,7 +8,10 @@ enum LaunchCommand {
     /// Starts the command; returns the outcome as text for the log. The agent ignores how the command exits.
     static func run(_ command: [String], for session: String) -> String {
         do throws(SystemError) {
-            let pid = try Spawn.run(command, environment: [variable: session.replacingOccurrences(of: "\0", with: "")])
+            let variables = [variable: session.replacingOccurrences(of: "\0", with: "")]
+            let pid = try InheritedAttributes.restore { () throws(SystemError) in
+                try Spawn.run(command, environment: variables)
+            }
             return "process \(pid)"
         } catch {
             return "\(error)"

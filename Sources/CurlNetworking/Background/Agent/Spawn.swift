@@ -1,3 +1,4 @@
+import CCurlNetworkingLinux
 import CurlTransport
 import Foundation
 import Glibc
@@ -26,6 +27,8 @@ enum Spawn {
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
+        // Not all code opens descriptors that are closed by themselves: libcurl's own sockets aren't.
+        posix_spawn_file_actions_addclosefrom_np(&actions, descriptor == nil ? 3 : 4)
 
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)

@@ -1,0 +1,39 @@
+import CCurlNetworkingLinux
+import CurlNetworkingLocks
+import CurlTransport
+import Glibc
+
+/// What an agent's process has changed for itself of what it was started with, and gives back to the command that it launches.
+struct InheritedAttributes: Sendable {
+    /// nil if it wasn't changed.
+    private var mask: mode_t?
+    /// How many descriptors there may be; nil if that wasn't changed.
+    private var descriptors: rlimit?
+
+    /// This process's.
+    private static let own = Mutex(InheritedAttributes())
+    private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+
+    /// Changes them for an agent: what it writes is closed to others, and it may have as many descriptors as the system lets it ask for, because
+    /// it does the transfers of many programs. Nothing that it calls is limited to 1024 of them, as `select` is.
+    static func replace() {
+        own.withLock { own in
+            own.mask = umask(0o077)
+            var limit = rlimit()
+            guard getrlimit(resource, &limit) == 0 else { return }
+            var higher = rlimit(rlim_cur: limit.rlim_max, rlim_max: limit.rlim_max)
+            if setrlimit(resource, &higher) == 0 { own.descriptors = limit }
+        }
+    }
+
+    /// Starts a process that has them. The limit can't be passed on, so it is set as soon as the process is there.
+    static func restore(in start: () throws(SystemError) -> pid_t) throws(SystemError) -> pid_t {
+        let former = own.withLock { $0 }
+        // What other threads create meanwhile, they create with a mode that closes it to others.
+        let mask = former.mask.map { umask($0) }
+        defer { if let mask { umask(mask) } }
+        let pid = try start()
+        if var descriptors = former.descriptors { prlimit(pid, resource, &descriptors, nil) }
+        return pid
+    }
+}
