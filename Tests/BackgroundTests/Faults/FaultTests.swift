@@ -263,6 +263,23 @@ extension BackgroundTests {
             program.close()
         }
 
+        @Test("A download for whose file there is no descriptor is attempted again until there is one")
+        func noDescriptorForFile() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let task = rig.download()
+            try await rig.server.waitForRequests(1)
+            try await limit(rig, "--nofile=3:")
+            gate.open()
+            let code = URLError.Code.cannotCreateFile.rawValue
+            try await rig.waitForLog { $0.contains("task 1: \(code), another attempt in") }
+            try await limit(rig, "--nofile=1024:")
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data("hello".utf8))
+            try await rig.finish()
+        }
+
         @Test("An agent may have all descriptors that it can ask for, however few its program has")
         func raisedLimit() async throws {
             let rig = try BackgroundRig()

@@ -433,12 +433,23 @@ final class AgentTask: @unchecked Sendable {
         attempt.discard()
         phase = .syncing
         let isRecorded = save()
+        sync(file, ending, isRecorded: isRecorded)
+    }
+
+    private func sync(_ file: String, _ ending: TaskEnding, isRecorded: Bool) {
         session.sync(file) { [self] result in
             guard case .syncing = phase else { return }
-            if case .failure(let error) = result { return end(aboutFile(error), resumeData: nil) }
-            phase = .ended(isRecorded: isRecorded)
-            if !isRecorded { recordEnd() }
-            report(ending)
+            switch result {
+            case .failure(let error) where error.isTransient:
+                let delay = backoff.delay(jitter: .random(in: 0...1))
+                session.after(delay) { [self] in sync(file, ending, isRecorded: isRecorded) }
+            case .failure(let error):
+                end(aboutFile(error), resumeData: nil)
+            case .success:
+                phase = .ended(isRecorded: isRecorded)
+                if !isRecorded { recordEnd() }
+                report(ending)
+            }
         }
     }
 

@@ -16,13 +16,13 @@ extension URLError {
         return URLError(.cancelled, userInfo: info)
     }
 
-    /// Whether the same request may succeed later without any intervention.
+    /// Whether the same request may succeed later without any intervention. So it may where the agent is short of descriptors or memory.
     var isTransient: Bool {
         switch code {
         case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
             .notConnectedToInternet:
             true
-        default: false
+        default: systemError?.isShortage == true
         }
     }
 }
