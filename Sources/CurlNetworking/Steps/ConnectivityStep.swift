@@ -45,6 +45,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     private func wait(after error: URLError, _ host: any StepHost) {
         let isFirst = lastFailure == nil
         lastFailure = error
+        host.owner.show(failureToConnect: error)
         self.host = host
         let deadline = Deadline { [unowned self] in retry() }
         state = .waiting(deadline)

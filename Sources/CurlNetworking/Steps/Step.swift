@@ -171,6 +171,8 @@ protocol StepOwner: AnyObject, Sendable {
     func ask(_ question: TaskQuestion)
     /// Loop.
     func tell(_ event: TaskEvent)
+    /// The task waits for its host, which couldn't be reached. Loop.
+    func show(failureToConnect error: URLError)
     /// Runs `body` on the task's loop, whichever that is by then.
     func submit(_ body: @escaping @Sendable () -> Void)
     func cancel()

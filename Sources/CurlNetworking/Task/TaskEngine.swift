@@ -69,6 +69,8 @@ struct TaskSnapshot: Sendable {
     var counters = TaskCounters()
     /// Where the server lets the task's upload be resumed; nil if it hasn't offered that, or the task hasn't.
     var uploadResource: UploadResource?
+    /// Why the task had to wait for its host the last time; nil if it hadn't.
+    var failureToConnect: URLError?
 }
 
 /// A task's byte counts.

@@ -28,6 +28,10 @@ extension TaskHandle {
         post(.event(event))
     }
 
+    func show(failureToConnect error: URLError) {
+        shared.withLock { $0.failureToConnect = error }
+    }
+
     func holdDelivery() {
         shared.withLock { $0.mailbox.hold() }
     }

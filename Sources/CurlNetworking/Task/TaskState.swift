@@ -23,6 +23,7 @@ struct TaskState: ~Copyable {
     var response: TaskResponse?
     var counters: TaskCounters
     var uploadResource: UploadResource?
+    var failureToConnect: URLError?
     var progress: Progress?
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
     var settings = TaskSettings()
@@ -75,7 +76,8 @@ struct TaskState: ~Copyable {
             response: response,
             error: machine.stage == .completed ? outcome?.error?.shown : nil,
             counters: counters,
-            uploadResource: uploadResource
+            uploadResource: uploadResource,
+            failureToConnect: failureToConnect
         )
     }
 

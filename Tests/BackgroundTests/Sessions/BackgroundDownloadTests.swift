@@ -275,7 +275,22 @@ extension BackgroundTests {
             }
             defer { rig.end() }
             let task = rig.download()
-            #expect(try await rig.delegate.completion(of: task)?.code == .timedOut)
+            let error = try #require(try await rig.delegate.completion(of: task))
+            #expect(error.code == .timedOut)
+            #expect((error.userInfo[NSUnderlyingErrorKey] as? URLError)?.code == .networkConnectionLost)
+        }
+
+        @Test("So does what waits for its host, and the error says why that couldn't be reached")
+        func resourceTimeoutWhileWaiting() async throws {
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in .never }
+            defer { rig.end() }
+            let task = rig.session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:9/")))
+            task.resume()
+            let error = try #require(try await rig.delegate.completion(of: task))
+            #expect(error.code == .timedOut)
+            let cause = try #require(error.userInfo[NSUnderlyingErrorKey] as? URLError)
+            #expect(cause.code == .cannotConnectToHost)
+            #expect(error.localizedDescription.hasSuffix("Its last attempt failed: \(cause.localizedDescription)"))
         }
 
         @Test("A download that runs out of time amid a later attempt can be resumed")

@@ -1,4 +1,6 @@
+import CurlTransport
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -60,6 +62,18 @@ struct DescriptionTests {
         #expect((same.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 5)
     }
 
+    @Test("So does one that says why another happened")
+    func cause() throws {
+        let url = try #require(URL(string: "https://host/"))
+        let lack = URLError(.cannotConnectToHost, url, "No way.", SystemError(code: ECONNREFUSED))
+        let error = URLError(.timedOut, url, "Too long.", nil, [NSUnderlyingErrorKey: lack])
+        let same = try copy(ErrorDescription(error)).error
+        #expect(same.code == .timedOut && same.localizedDescription == "Too long." && same.systemError == nil)
+        let cause = try #require(same.userInfo[NSUnderlyingErrorKey] as? URLError)
+        #expect(cause.code == .cannotConnectToHost && cause.localizedDescription == "No way.")
+        #expect(cause.systemError?.code == ECONNREFUSED)
+    }
+
     @Test("An error about an upload's file names the file, and is about the request")
     func file() throws {
         let directory = try TemporaryDirectory()
@@ -97,7 +111,7 @@ struct DescriptionTests {
     @Test("A configuration comes out as it went in, as far as an agent needs it")
     func configuration() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "a")
-        configuration.timeoutIntervalForResource = .infinity
+        configuration.timeoutIntervalForResource = 5
         configuration.httpAdditionalHeaders = ["X-A": "b"]
         configuration.tlsMinimumSupportedProtocolVersion = .TLSv13
         configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "proxy", "HTTPPort": 8080]
@@ -109,8 +123,11 @@ struct DescriptionTests {
         configuration.curl.proxy = .server(CurlOptions.ProxyServer(.socks5h, host: "socks", port: 1080))
         configuration.curl.httpVersion = .http1
         let folder = FileManager.default.temporaryDirectory
-        let same = try copy(SessionDescription(configuration, delegate: nil)).makeConfiguration(in: folder)
+        let description = try copy(SessionDescription(configuration, delegate: nil))
+        let same = try description.makeConfiguration(in: folder)
         #expect(same.identifier == nil)
+        // The agent counts the time of all attempts together.
+        #expect(description.resourceTimeout == 5)
         #expect(same.timeoutIntervalForResource == .infinity)
         #expect(same.httpAdditionalHeaders as? [String: String] == ["X-A": "b"])
         #expect(same.tlsMinimumSupportedProtocolVersion == .TLSv13)

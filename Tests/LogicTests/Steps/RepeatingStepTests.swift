@@ -77,6 +77,7 @@ struct ConnectivityStepTests {
             }
         }
         #expect(rig.proceeded == 3 && rig.events.count == 1)
+        #expect(rig.failureToConnect?.code == .cannotConnectToHost)
     }
 
     @Test("What was sent isn't sent again, and what isn't the network's doesn't wait for it")

@@ -38,6 +38,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     private(set) var wasCancelled = false
     private(set) var holds = 0
     private(set) var uploaded: Int64?
+    private(set) var failureToConnect: URLError?
     var deliveryReleased: () -> Void = {}
     let sinkOwner = SinkRig()
 
@@ -112,6 +113,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
 
     func ask(_ question: TaskQuestion) { questions.append(question) }
     func tell(_ event: TaskEvent) { events.append(event) }
+    func show(failureToConnect error: URLError) { failureToConnect = error }
     func submit(_ body: @escaping @Sendable () -> Void) { body() }
     func cancel() { wasCancelled = true }
     func holdDelivery() { holds += 1 }

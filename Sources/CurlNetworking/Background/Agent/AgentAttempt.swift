@@ -15,8 +15,6 @@ final class AgentAttempt: @unchecked Sendable {
     let task: URLSessionTask
     /// Why the attempt is being stopped; nil if it isn't.
     private(set) var stop: Stop?
-    /// Its host couldn't be reached at first. Whether it has been reached since isn't known.
-    var hasWaitedForHost = false
     /// What the next attempt can continue from.
     var resumeData: Data?
     /// Why the agent itself had to give up.
@@ -42,7 +40,15 @@ final class AgentAttempt: @unchecked Sendable {
         guard let snapshot = task.engine?.snapshot, snapshot.response == nil, snapshot.counters.sent == 0 else {
             return false
         }
-        return snapshot.counters.requests == 0 || hasWaitedForHost && submission.isHarmlessWithoutBody
+        // Whether a host that couldn't be reached at first has been reached since isn't known.
+        return snapshot.counters.requests == 0
+            || snapshot.failureToConnect != nil && submission.isHarmlessWithoutBody
+    }
+
+    /// Why it hasn't reached its host so far; nil if it has, or hasn't failed to.
+    var failureToConnect: URLError? {
+        guard let snapshot = task.engine?.snapshot, snapshot.response == nil else { return nil }
+        return snapshot.failureToConnect
     }
 
     /// - Parameter resumableSize: The number of bytes from which a download is worth resuming.

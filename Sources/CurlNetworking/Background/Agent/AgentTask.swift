@@ -260,22 +260,25 @@ final class AgentTask: @unchecked Sendable {
     func expire() {
         switch phase {
         // An attempt that is already being stopped ends for its first reason.
-        case .running(let attempt): if attempt.stop == nil { attempt.stop(.expired, keepsPartialFile: true) }
+        case .running(let attempt) where attempt.stop == nil:
+            if let failure = attempt.failureToConnect { lastFailure = failure }
+            attempt.stop(.expired, keepsPartialFile: true)
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
-        case .takingOver, .syncing, .ended: break
+        case .running, .takingOver, .syncing, .ended: break
         }
     }
 
     private var timedOut: URLError {
         let text = "The task took longer than timeoutIntervalForResource."
-        let reason = lastFailure.map { " Its last attempt failed: \($0.localizedDescription)" } ?? ""
-        return URLError(.timedOut, record.submission.request.url, text + reason)
+        let url = record.submission.request.url
+        guard let lastFailure else { return URLError(.timedOut, url, text) }
+        let reason = " Its last attempt failed: \(lastFailure.localizedDescription)"
+        return URLError(.timedOut, url, text + reason, nil, [NSUnderlyingErrorKey: lastFailure])
     }
 
     // MARK: - What the attempt tells
 
     func isWaitingForHost() {
-        if case .running(let attempt) = phase { attempt.hasWaitedForHost = true }
         session.send(.event(key, .isWaitingForConnectivity))
     }
 

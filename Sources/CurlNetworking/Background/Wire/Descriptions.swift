@@ -83,6 +83,8 @@ struct ErrorDescription: Codable, Sendable, Equatable {
     /// The path of the file that failed.
     var file: String?
     var systemErrno: Int?
+    /// The underlying error if that is one of loading, too: one at most.
+    var causes: [ErrorDescription]?
     /// Why a background task was cancelled.
     var reason: Int?
 
@@ -99,6 +101,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         peerTrust = error.failureURLPeerTrust
         file = info[NSFilePathErrorKey] as? String
         systemErrno = (error.systemError?.code).map { Int($0) }
+        causes = (info[NSUnderlyingErrorKey] as? URLError).map { [ErrorDescription($0)] }
         reason = info[NSURLErrorBackgroundTaskCancelledReasonKey] as? Int
     }
 
@@ -114,7 +117,8 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         info[CurlErrorKey.proxyStatus] = proxyStatus
         info[NSURLErrorFailingURLPeerTrustErrorKey] = peerTrust
         info[NSFilePathErrorKey] = file
-        info[NSUnderlyingErrorKey] = systemErrno.map { NSError(domain: NSPOSIXErrorDomain, code: $0) }
+        let systemError = systemErrno.map { NSError(domain: NSPOSIXErrorDomain, code: $0) }
+        info[NSUnderlyingErrorKey] = systemError ?? causes?.first?.error
         info[NSURLErrorBackgroundTaskCancelledReasonKey] = reason
         return URLError(URLError.Code(rawValue: code) ?? .unknown, userInfo: info)
     }

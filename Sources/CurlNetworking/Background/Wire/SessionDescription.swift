@@ -71,7 +71,8 @@ struct SessionDescription: Codable, Sendable {
         configuration.urlCache = nil
         configuration.waitsForConnectivity = true
         configuration.timeoutIntervalForRequest = requestTimeout
-        configuration.timeoutIntervalForResource = resourceTimeout
+        // The agent's own clock counts the time of all attempts, and ends the last one.
+        configuration.timeoutIntervalForResource = .infinity
         configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
         configuration.httpAdditionalHeaders = headers
         if let minimumTLS, let version = tls_protocol_version_t(rawValue: minimumTLS) {
