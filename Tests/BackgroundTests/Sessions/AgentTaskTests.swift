@@ -103,6 +103,54 @@ extension BackgroundTests {
             }
         }
 
+        @Test("A program that doesn't read is told of the latest progress when it does, and of nothing in between")
+        func unreadProgress() async throws {
+            let submission = try TaskSubmission.download(
+                URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/"))),
+                isSuspended: true
+            )
+            var ends: [Int32] = [-1, -1]
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+            let channel = try queue.sync { [end = ends[0]] in
+                try AgentSession.Channel(end, on: queue, received: { _ in }, ended: { _ in })
+            }
+            let attempt = URLSession.shared.downloadTask(with: submission.request.url)
+            queue.sync {
+                session.attach(channel, settings)
+                session.receive([.submit(submission)], on: channel)
+                // More than the connection takes.
+                channel.send(.checkpoint(0, Data(count: 4_000_000)))
+                channel.flush()
+            }
+            for total in 1...100 as ClosedRange<Int64> {
+                queue.sync {
+                    session.tasks[submission.key]?.wrote(total, of: 100, attempt)
+                    session.flushProgress()
+                }
+            }
+            let heard = Watched<[Int64]>([])
+            let isOver = Watched(false)
+            let readingQueue = DispatchQueue(label: "program")
+            let reader = try readingQueue.sync { [end = ends[1]] in
+                try BackgroundClient.Channel(end, on: readingQueue) { messages in
+                    for message in messages {
+                        switch message {
+                        case .progress(let all): heard.update { $0 += all.map(\.counters.received) }
+                        case .done: isOver.update { $0 = true }
+                        default: break
+                        }
+                    }
+                } ended: { _ in
+                }
+            }
+            try await heard.wait { !$0.isEmpty }
+            queue.sync { _ = channel.send(.done) }
+            try await isOver.wait { $0 }
+            #expect(heard.value == [100])
+            readingQueue.sync { reader.close() }
+            queue.sync {
+                channel.close()
                 session.close()
             }
         }

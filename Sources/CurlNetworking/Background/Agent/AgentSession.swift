@@ -15,7 +15,7 @@ final class AgentSession: @unchecked Sendable {
     private let queue: DispatchQueue
     /// Something has changed that affects whether the agent stays.
     private let changed: () -> Void
-    private var tasks: [UUID: AgentTask] = [:]
+    private(set) var tasks: [UUID: AgentTask] = [:]
     private var program = Program.none
     private var questions: [Int: Question] = [:]
     private var lastQuestion = 0
@@ -205,11 +205,13 @@ final class AgentSession: @unchecked Sendable {
         for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
             channel.send(.question(number, key: question.key, question.query))
         }
+        flushProgress()
     }
 
     /// The program is gone, for whatever reason.
     func detach() {
         program = .none
+        unreportedProgress = []
         log("detached")
         for task in orderedTasks { task.recordUnrecordedEnd() }
         launchIfDone()
@@ -350,8 +352,14 @@ final class AgentSession: @unchecked Sendable {
         after(Self.progressInterval) { [weak self] in self?.flushProgress() }
     }
 
-    private func flushProgress() {
+    /// Tells the program, once it has read what came before: one that doesn't read is later told of the latest progress alone.
+    func flushProgress() {
         isFlushScheduled = false
+        guard case .attached(let channel) = program, !unreportedProgress.isEmpty else { return }
+        channel.whenWritten { [weak self] in self?.sendProgress() }
+    }
+
+    private func sendProgress() {
         let progress = unreportedProgress.compactMap { key in
             tasks[key].flatMap { $0.hasEnded ? nil : $0.progress }
         }
