@@ -47,6 +47,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var usesClassicLoadingMode = true
         var curl = CurlOptions()
         var dividesParts = true
+        var proxyEnvironment: [String: String]?
 
         /// With the process's shared storages.
         static var withSharedStorages: Values {
@@ -385,6 +386,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     package var dividesParts: Bool {
         get { current.dividesParts }
         set { lock.withLock { values.dividesParts = newValue } }
+    }
+
+    /// What takes the place of the process's environment where proxies are concerned; nil for that itself. An agent's sessions have their
+    /// program's.
+    var proxyEnvironment: [String: String]? {
+        get { current.proxyEnvironment }
+        set { lock.withLock { values.proxyEnvironment = newValue } }
     }
 
     /// The name of the folder with the state of background transfers, in place of the program's own name: programs that set the

@@ -87,7 +87,8 @@ final class SessionSettings: Sendable {
         tls = TLSPlan(configuration)
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
         let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
-        proxies = ProxyRules(curl.proxy, system: dictionary ?? .ofEnvironment)
+        let environment = configuration.proxyEnvironment.map { variables in ProxyTable { variables[$0] } }
+        proxies = ProxyRules(curl.proxy, system: dictionary ?? environment ?? .ofEnvironment)
         protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
         credentialStorage = configuration.urlCredentialStorage
         temporaryDirectory = configuration.curl.temporaryDirectory

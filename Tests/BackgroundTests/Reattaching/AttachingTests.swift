@@ -105,6 +105,23 @@ extension BackgroundTests {
             #expect(error.code == .timedOut)
         }
 
+        @Test("Each program's tasks go through the proxy in its own environment, whoever has started the agent")
+        func environment() async throws {
+            let rig = try BackgroundRig { .text($0.target) }
+            defer { rig.end() }
+            let first = try await rig.readyProgram(identifier: "first", after: "unset http_proxy all_proxy no_proxy")
+            first.say("download \(rig.url("/direct")) one")
+            try await first.line(beginningWith: "completed one ok")
+            let set = "unset no_proxy; export http_proxy=127.0.0.1:\(rig.server.port)"
+            let second = try await rig.readyProgram(identifier: "second", after: set)
+            second.say("download http://nobody.invalid/ two")
+            try await second.line(beginningWith: "completed two ok")
+            #expect(rig.file("one") == Data("/direct".utf8))
+            #expect(rig.file("two") == Data("http://nobody.invalid/".utf8))
+            await first.crash()
+            await second.crash()
+        }
+
         @Test("A task that waits for a place at its host goes on with the next program's configuration")
         func newConfigurationWhileQueued() async throws {
             let gate = Gate()

@@ -151,6 +151,25 @@ struct DescriptionTests {
         #expect(fault?.contains("connectionProxyDictionary") == true)
     }
 
+    @Test("The environment's proxies are the program's; a dictionary of the configuration takes their place")
+    func environment() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        let folder = FileManager.default.temporaryDirectory
+        let origin = try #require(URL(string: "http://host/").flatMap(Origin.init))
+        func proxy(_ variables: [String: String]) throws -> String? {
+            let description = SessionDescription(configuration, delegate: nil, environment: variables)
+            let settings = SessionSettings(try copy(description).makeConfiguration(in: folder))
+            return settings.proxies.route(to: origin, own: nil).server?.host
+        }
+        #expect(try proxy(["http_proxy": "first:1"]) == "first")
+        #expect(try proxy(["http_proxy": "first:1", "no_proxy": "host"]) == nil)
+        #expect(try proxy([:]) == nil)
+        let one = SessionDescription(configuration, delegate: nil, environment: [:])
+        #expect(!one.equals(SessionDescription(configuration, delegate: nil, environment: ["http_proxy": "first:1"])))
+        configuration.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "second", "HTTPPort": 2]
+        #expect(try proxy(["http_proxy": "first:1"]) == "second")
+    }
+
     @Test("Descriptions of two configurations are equal if an agent would do the same for both")
     func equalConfigurations() throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "a")

@@ -12,8 +12,11 @@ struct SessionDescription: Codable, Sendable {
     /// nil if the program has set none.
     var minimumTLS: UInt16?
     var maximumTLS: UInt16
-    /// `connectionProxyDictionary` as a property list; nil for the agent's environment.
+    /// `connectionProxyDictionary` as a property list; nil for the environment's proxies.
     var proxies: Data?
+    /// What the program's environment says about proxies; nil if the dictionary counts. Without either, as earlier versions of a program
+    /// say, the agent's own environment does.
+    var proxyEnvironment: [String: String]?
     var usesCookies: Bool
     var acceptsCookies: Bool
     var isDiscretionary: Bool
@@ -23,7 +26,12 @@ struct SessionDescription: Codable, Sendable {
     var temporaryDirectory: URL?
     var options: AgentOptions
 
-    init(_ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?) {
+    /// - Parameter environment: The program's, as far as it concerns proxies.
+    init(
+        _ configuration: URLSessionConfiguration,
+        delegate: (any URLSessionDelegate)?,
+        environment: [String: String] = ProxyTable.environment
+    ) {
         program = Self.program(delegate)
         requestTimeout = configuration.timeoutIntervalForRequest
         resourceTimeout = configuration.timeoutIntervalForResource
@@ -33,6 +41,7 @@ struct SessionDescription: Codable, Sendable {
         minimumTLS = configuration.chosenMinimumTLSVersion?.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap(Self.proxies)
+        if configuration.connectionProxyDictionary == nil { proxyEnvironment = environment }
         usesCookies = configuration.httpShouldSetCookies && configuration.httpCookieStorage != nil
         acceptsCookies = configuration.httpCookieStorage != nil && configuration.httpCookieAcceptPolicy != .never
         isDiscretionary = configuration.isDiscretionary
@@ -87,6 +96,7 @@ struct SessionDescription: Codable, Sendable {
             }
             configuration.connectionProxyDictionary = list
         }
+        configuration.proxyEnvironment = proxyEnvironment
         configuration.httpShouldSetCookies = usesCookies
         if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }
         if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
