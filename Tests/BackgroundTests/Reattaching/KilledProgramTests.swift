@@ -46,6 +46,25 @@ extension BackgroundTests {
             second.closeInput()
         }
 
+        @Test("An agent that is told to end first writes down how long its tasks have taken; the next one continues")
+        func terminated() async throws {
+            let gate = Gate()
+            let rig = try rig(gate)
+            defer { rig.end() }
+            let task = rig.download()
+            try await rig.waitForCheckpoint(of: task)
+            let first = try #require(rig.agentPid)
+            kill(first, SIGTERM)
+            try await rig.waitForLog { $0.contains("[\(first)] ends: SIGTERM") }
+            let record = try #require(rig.stateFiles.first { $0.hasSuffix("/session") })
+            let text = try String(contentsOf: rig.sessions.appendingPathComponent(record), encoding: .utf8)
+            #expect(text.contains("\"elapsed\""))
+            gate.open()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == whole)
+            try await rig.finish()
+        }
+
         @Test("When flush has called back, the agent has a record of the task")
         func flush() async throws {
             let rig = try BackgroundRig()

@@ -57,6 +57,32 @@ struct TimeoutClockTests {
         #expect(clock.remaining(of: 60, at: start) == (earlier < 0 ? century : .zero))
     }
 
+    @Test(
+        "A tenth of the time-out is written down at a time, but neither less than a second nor more than an hour",
+        arguments: [(60, 6), (5, 1), (0.1, 1), (7 * 24 * 3600, 3600), (.infinity, 3600)] as [(Double, Int)]
+    )
+    func interval(timeout: Double, seconds: Int) {
+        #expect(TimeoutClock.recordInterval(of: timeout) == .seconds(seconds))
+    }
+
+    @Test("The later of what the task's and the session's record say counts, unless it makes no sense")
+    func sessionRecord() throws {
+        let url = try #require(URL(string: "http://h/"))
+        let settings = SessionDescription(.background(withIdentifier: "test"), delegate: nil)
+        for (noted, elapsed) in [(50, 50), (7, 42), (-1, 42), (1e300, 42), (.nan, 42)] as [(Double, Double)] {
+            var record = TaskRecord(try .download(URLRequest(url: url)))
+            record.elapsed = 42
+            var session = SessionRecord(identifier: "test", settings: settings)
+            record.noteElapsed(in: session)
+            #expect(record.elapsed == 42)
+            session.elapsed = [record.submission.key.uuidString: noted]
+            record.noteElapsed(
+                in: try WireCoding.decoder.decode(SessionRecord.self, from: WireCoding.encoder.encode(session))
+            )
+            #expect(record.elapsed == elapsed)
+        }
+    }
+
     @Test("A record of it has no date: what the system's clock is set to means nothing to another agent")
     func record() throws {
         let url = try #require(URL(string: "http://h/"))

@@ -86,6 +86,38 @@ extension BackgroundTests {
                 task.change(to: wish)
                 // The end of an attempt would have to be waited for.
                 #expect(task.hasEnded)
+                session.close()
+            }
+        }
+
+        @Test("Agents that are killed before anything happens to a task have used up its time all the same")
+        func killedAgents() async throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let record = TaskRecord(try .download(URLRequest(url: server.url("/"))))
+            let key = record.submission.key.uuidString
+            queue.sync {
+                session.load([StoredTask(record, in: folder, batch: nil)])
+                session.recordTimes()
+            }
+            _ = try await server.request(number: 1)
+            // What has been written down of the time, and nothing of the task itself.
+            var noted = try #require(try folder.readSession())
+            #expect(noted.elapsed?[key] ?? 0 > 0)
+            queue.sync { session.close() }
+
+            try folder.prepare()
+            noted.elapsed?[key] = settings.resourceTimeout
+            let hasChanged = Watched(false)
+            let next = AgentSession(noted, in: folder, on: queue) { hasChanged.update { $0 = true } }
+            queue.sync { next.load([StoredTask(record, in: folder, batch: nil)]) }
+            try await hasChanged.wait { $0 }
+            queue.sync {
+                #expect(next.status.tasks.map(\.state) == ["failed"])
+                next.close()
+            }
+        }
+
         @Test("A suspended download that an earlier agent began shows how much there is of it")
         func restoredProgress() throws {
             let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))

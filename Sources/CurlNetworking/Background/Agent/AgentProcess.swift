@@ -68,6 +68,11 @@ enum AgentProcess {
         _ = chdir("/")
         InheritedAttributes.replace()
         for number in [SIGPIPE, SIGHUP, SIGCHLD, SIGXFSZ] { signal(number, SIG_IGN) }
+        // Before there are other threads, which have it blocked as well: the agent itself asks for it.
+        var termination = sigset_t()
+        sigemptyset(&termination)
+        sigaddset(&termination, SIGTERM)
+        pthread_sigmask(SIG_BLOCK, &termination, nil)
         do throws(BackgroundAgent.Failure) {
             let agent = try BackgroundAgent(in: folder, idleTime: idleTime)
             try agent.start(on: socket)

@@ -22,6 +22,8 @@ final class AgentSession: @unchecked Sendable {
     /// Tasks whose progress the program has yet to be told of.
     private var unreportedProgress: Set<UUID> = []
     private var isFlushScheduled = false
+    /// How long the tasks have taken will be written down.
+    private var isTimeRecordScheduled = false
     /// The session that does the transfers, with the program's settings; nil while there is nothing to transfer.
     private var transfers: URLSession?
     /// Sessions with the settings of earlier programs, until the transfers that began with them are over.
@@ -129,6 +131,7 @@ final class AgentSession: @unchecked Sendable {
     func load(_ stored: [StoredTask]) {
         for var task in stored {
             if !task.checkFile() { log("task \(task.record.submission.identifier): its file has been lost") }
+            task.record.noteElapsed(in: record)
             tasks[task.key] = AgentTask(task, in: self)
         }
         let known = tasks.values.reduce(into: Set<String>()) { $0.formUnion($1.files) }
@@ -166,6 +169,7 @@ final class AgentSession: @unchecked Sendable {
         var renewed = SessionRecord(identifier: record.identifier, settings: settings)
         if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
         renewed.hasLaunched = record.hasLaunched
+        renewed.elapsed = record.elapsed
         let isChanged = !settings.equals(record.settings)
         if isChanged { retireTransfers() }
         record = renewed
@@ -365,6 +369,41 @@ final class AgentSession: @unchecked Sendable {
         }
         unreportedProgress = []
         if !progress.isEmpty { send(.progress(progress)) }
+    }
+
+    // MARK: - Time
+
+    /// The clock of the task's time-out runs, and has `remaining` left.
+    func clockStarted(_ task: AgentTask, _ remaining: Duration) {
+        timeouts.set(task, after: remaining)
+        scheduleTimeRecord()
+    }
+
+    private func scheduleTimeRecord() {
+        guard !isTimeRecordScheduled else { return }
+        isTimeRecordScheduled = true
+        after(TimeoutClock.recordInterval(of: resourceTimeout)) { [weak self] in
+            guard let self else { return }
+            isTimeRecordScheduled = false
+            guard tasks.values.contains(where: \.isTimed) else { return }
+            recordTimes()
+            scheduleTimeRecord()
+        }
+    }
+
+    /// Writes down how long all tasks have taken, for the case that the agent is killed: once for all of them, however many there are.
+    func recordTimes() {
+        let open = tasks.values.filter { !$0.hasEnded }
+        let elapsed = Dictionary(uniqueKeysWithValues: open.map { ($0.key.uuidString, $0.elapsed) })
+        guard elapsed != record.elapsed ?? [:] else { return }
+        record.elapsed = elapsed
+        save()
+    }
+
+    /// The agent is about to exit, and another one will continue.
+    func prepareForExit() {
+        recordTimes()
+        for task in orderedTasks { task.recordUnrecordedEnd() }
     }
 
     // MARK: - Tasks

@@ -248,8 +248,12 @@ final class AgentTask: @unchecked Sendable {
     private func startClock() {
         let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
         clock.start(at: delay > 0 ? .after(Duration(timeInterval: delay)) : .now())
-        session.timeouts.set(self, after: clock.remaining(of: session.resourceTimeout))
+        session.clockStarted(self, clock.remaining(of: session.resourceTimeout))
     }
+
+    var isTimed: Bool { clock.started != nil }
+    /// How long agents have worked on it, in seconds.
+    var elapsed: TimeInterval { clock.elapsed() }
 
     private func stopClock() {
         clock.stop()

@@ -20,6 +20,7 @@ final class BackgroundAgent: @unchecked Sendable {
     /// Whether systemd has made the socket, and keeps it when the agent exits.
     private var isSocketGiven = false
     private var watch: (any DispatchSourceRead)?
+    private var termination: (any DispatchSourceSignal)?
     private var sessions: [String: AgentSession] = [:]
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
@@ -70,6 +71,7 @@ final class BackgroundAgent: @unchecked Sendable {
                 return .failure(.system("the socket: \(error)"))
             }
             watchFolder()
+            watchForTermination()
             loadAll()
             return .success(())
         }
@@ -205,6 +207,14 @@ final class BackgroundAgent: @unchecked Sendable {
         source.resume()
     }
 
+    /// SIGTERM ends the agent as soon as it has written down what the next one needs to know. `AgentProcess` has blocked it.
+    private func watchForTermination() {
+        let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: queue)
+        source.setEventHandler { [unowned self] in handOver("SIGTERM") }
+        termination = source
+        source.resume()
+    }
+
     private func checkFiles() {
         guard exists(StateFolder.lockName) else { exit("its lock is gone") }
         guard !isSocketGiven, !exists(StateFolder.socketName) else { return }
@@ -323,7 +333,7 @@ final class BackgroundAgent: @unchecked Sendable {
             channel.send(.refused(.version(Hello.currentVersion)))
             // A newer program brings a newer agent, which continues where this one stops.
             if hello.version > Hello.currentVersion, !sessions.values.contains(where: \.isAttached) {
-                exit("a program of version \(hello.version) has come")
+                handOver("a program of version \(hello.version) has come")
             }
             return
         }
@@ -362,6 +372,12 @@ final class BackgroundAgent: @unchecked Sendable {
 
     private var isIdle: Bool {
         channels.isEmpty && !isLoadComing && !sessions.values.contains(where: \.needsAgent)
+    }
+
+    /// Exits though there is something to do, with which another agent continues.
+    private func handOver(_ reason: String) -> Never {
+        for session in sessions.values { session.prepareForExit() }
+        exit(reason)
     }
 
     private func exit(_ reason: String) -> Never {

@@ -41,6 +41,11 @@ struct TimeoutClock {
         return left > 0 ? Duration(timeInterval: left) : .zero
     }
 
+    /// How often to write down what is elapsed of `timeout` seconds: an agent that is killed loses a tenth of them, or an hour.
+    static func recordInterval(of timeout: TimeInterval) -> Duration {
+        min(max(Duration(timeInterval: timeout) / 10, .seconds(1)), .seconds(3600))
+    }
+
     private func running(at now: DispatchTime) -> TimeInterval {
         started.map { Self.seconds(from: $0, to: now) } ?? 0
     }

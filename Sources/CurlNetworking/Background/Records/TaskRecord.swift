@@ -23,6 +23,12 @@ struct TaskRecord: Codable, Sendable {
         upload = submission.upload.flatMap { submission.mayResume(at: $0) ? $0 : nil }
     }
 
+    /// Counts what the session's record says of the time, if that is more.
+    mutating func noteElapsed(in session: SessionRecord) {
+        let noted = session.elapsed?[submission.key.uuidString] ?? 0
+        if (0...Self.longest).contains(noted) { elapsed = max(elapsed, noted) }
+    }
+
     // MARK: - The program's partial file
 
     /// Plans to move the partial file from the program's directory to `files`. One elsewhere stays there: it may be another task's.
@@ -115,6 +121,8 @@ struct SessionRecord: Codable, Sendable {
     var answersChallenges: Bool?
     /// The launch command has been run, and since then no task has come, and no end was acknowledged.
     var hasLaunched = false
+    /// How long agents have worked on the tasks, in seconds, by their keys: later than what the tasks' own records say. nil for nothing later.
+    var elapsed: [String: TimeInterval]?
 
     init(identifier: String, settings: SessionDescription) {
         self.identifier = identifier
