@@ -79,9 +79,8 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
 
     func cancel(_ task: URLSessionTask) {
         discard(task)
-        if shared.withLock({ $0.isBeingRead && $0.machine.stage == .finished }) {
-            submit { self.endReading(.task(.cancelled(self.shownURL))) }
-        }
+        // Also while there is a transfer to cancel: it may end, with success, before the loop looks for what the program wants.
+        if shared.withLock({ $0.isBeingRead }) { submit { self.endReading(.task(.cancelled(self.shownURL))) } }
     }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {

@@ -54,4 +54,80 @@ struct TaskConversionTests {
         try await eventually { handle.shared.withLock { !$0.mailbox.isAwaitingAnswer } }
         #expect(directory.content.isEmpty)
     }
+
+    @Test("A stream that is cancelled just before its transfer ends fails those who read, and completes")
+    func streamCancelledBeforeTheEnd() async throws {
+        let asked = try await AskedTask("hello")
+        defer { asked.session.invalidateAndCancel() }
+        asked.handle.answer(.becomeStream)
+        let stream = try #require(await Self.onLoop(of: asked.handle) { asked.handle.task } as? URLSessionStreamTask)
+        let read = Watched<[URLError.Code?]>([])
+        stream.readData(ofMinLength: 6, maxLength: 6, timeout: 0) { _, _, error in
+            read.update { $0.append((error as? URLError)?.code) }
+        }
+        await Self.onLoop(of: asked.handle) {
+            // The loop looks for this in its next turn.
+            stream.cancel()
+            asked.end()
+        }
+        #expect(try await asked.delegate.completion(of: stream)?.code == .cancelled)
+        try await read.wait { $0 == [.cancelled] }
+    }
+}
+
+/// A data task whose delegate is being asked about the response, and whose body is there. The test stands in for the loader.
+private struct AskedTask: Sendable {
+    /// Has yet to answer; it allows all parts.
+    let delegate: RecordingDelegate
+    let directory: TemporaryDirectory
+    let session: URLSession
+    let task: URLSessionDataTask
+    let handle: TaskHandle
+    let sink: DelegateSink
+
+    init(_ body: String, contentType: String = "text/plain") async throws {
+        let isAsked = Watched(false)
+        delegate = RecordingDelegate(onResponse: { _, _, answer in
+            if isAsked.value { answer(.allow) } else { isAsked.update { $0 = true } }
+        })
+        let directory = try TemporaryDirectory()
+        self.directory = directory
+        session = .forTest(delegate: delegate) { $0.curl.temporaryDirectory = directory.url }
+        let request = try Sample.request()
+        task = session.dataTask(with: request)
+        handle = try #require(task.engine as? TaskHandle)
+        sink = DelegateSink(handle)
+        session.core.activate(handle)
+        let head = Sample.head(200, ["Content-Type": contentType])
+        let received = ReceivedHead(head: head, request: request)
+        let response = try AcceptedResponse(received, HeadVerdict.Placement())
+        await withCheckedContinuation { [handle, sink, task] continuation in
+            handle.shared.withLock { shared in
+                shared.task = task
+                _ = shared.machine.resume()
+            }
+            handle.submit {
+                handle.endWork()
+                sink.begin(response)
+                Data(body.utf8).withUnsafeBytes { try? sink.receive($0) }
+                continuation.resume()
+            }
+        }
+        try await isAsked.wait { $0 }
+    }
+
+    /// The transfer ends with success. Loop.
+    func end() {
+        guard let discarded = handle.shared.withLock({ $0.finish(isSuccess: true) }) else { return }
+        handle.drop(discarded)
+        sink.complete()
+        handle.send(.delivered, resumeData: nil, metrics: nil)
+    }
+
+    /// Returns when the delegate has been told everything.
+    func told() async {
+        await withCheckedContinuation { continuation in
+            session.delegateQueue.addOperation { continuation.resume() }
+        }
+    }
 }
