@@ -33,14 +33,13 @@ struct TaskConversion {
 
     /// What has arrived is written to a file, and what follows goes there directly.
     func becomeDownload() {
-        guard handle.shared.withLock({ $0.mayBecomeAnother }), let old = handle.task as? URLSessionDataTask else {
-            return
+        let pieces = handle.shared.withLock { shared -> [Data]? in
+            guard shared.mayBecomeAnother else { return nil }
+            _ = shared.machine.setBacklogged(false)
+            return shared.mailbox.takeBody()
         }
+        guard let pieces else { return }
         do throws(URLError) {
-            let pieces = handle.shared.withLock { shared in
-                _ = shared.machine.setBacklogged(false)
-                return shared.mailbox.takeBody()
-            }
             let settings = handle.session.settings
             let sink = try FileSink(
                 handle,
@@ -50,27 +49,35 @@ struct TaskConversion {
                 of: handle.loader?.sink.accepted,
                 writing: pieces
             )
-            let isOver = handle.shared.withLock { shared in
-                shared.task = URLSessionDownloadTask(engine: handle)
-                shared.hasBecomeAnother = true
-                // Ahead of a completion that may already be waiting.
-                if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
-                _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
-                return shared.machine.stage == .finished
-            }
-            if isOver { return settle(sink) }
-            handle.loader?.sink = sink
-            handle.allow()
-            handle.loader?.phase.switchingTransfer?.responseAllowed()
-            handle.loader?.run()
+            becomeDownload(into: sink)
         } catch {
             fail(error)
         }
     }
 
-    private func fail(_ error: URLError) {
+    /// The file is there. The task may have been cancelled since the body was taken, and even be completed.
+    func becomeDownload(into sink: FileSink) {
+        let isOver = handle.shared.withLock { shared -> Bool? in
+            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
+            shared.task = URLSessionDownloadTask(engine: handle)
+            shared.hasBecomeAnother = true
+            // Ahead of a completion that may already be waiting.
+            if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
+            _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
+            return shared.machine.stage == .finished
+        }
+        guard let isOver else { return sink.abandon(after: .cancelled(handle.shownURL), isKept: false) { _ in } }
+        if isOver { return settle(sink) }
+        handle.loader?.sink = sink
+        handle.allow()
+        handle.loader?.phase.switchingTransfer?.responseAllowed()
+        handle.loader?.run()
+    }
+
+    /// A task that was cancelled meanwhile has its end already.
+    func fail(_ error: URLError) {
         handle.shared.withLock { shared in
-            if shared.outcome != nil { shared.outcome = .failure(error) }
+            if shared.mayBecomeAnother, shared.outcome != nil { shared.outcome = .failure(error) }
         }
         handle.loader?.fail(error)
         handle.allow()

@@ -73,6 +73,41 @@ struct TaskConversionTests {
         #expect(try await asked.delegate.completion(of: stream)?.code == .cancelled)
         try await read.wait { $0 == [.cancelled] }
     }
+
+    @Test("A task that is cancelled while its file is made becomes no download, and leaves no file")
+    func cancelledWhileFileIsMade() async throws {
+        let asked = try await AskedTask("hello")
+        defer { asked.session.invalidateAndCancel() }
+        let handle = asked.handle
+        let becameDownload = try await Self.onLoop(of: handle) {
+            Result {
+                asked.end()
+                let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+                let sink = try FileSink(handle, in: asked.directory.url, for: nil, of: nil, writing: pieces)
+                asked.task.cancel()
+                TaskConversion(handle).becomeDownload(into: sink)
+                return handle.shared.withLock { $0.hasBecomeAnother }
+            }
+        }.get()
+        #expect(!becameDownload)
+        #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
+        await asked.told()
+        #expect(asked.delegate.story(of: asked.task) == ["created", "response", "completed"])
+        try await eventually { asked.directory.content.isEmpty }
+    }
+
+    @Test("What goes wrong with a file is no news about a task that was cancelled before")
+    func failsAfterCancellation() async throws {
+        let asked = try await AskedTask("hello")
+        defer { asked.session.invalidateAndCancel() }
+        await Self.onLoop(of: asked.handle) { asked.end() }
+        asked.task.cancel()
+        #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
+        await Self.onLoop(of: asked.handle) {
+            TaskConversion(asked.handle).fail(URLError(.cannotCreateFile))
+        }
+        #expect((asked.task.error as? URLError)?.code == .cancelled)
+    }
 }
 
 /// A data task whose delegate is being asked about the response, and whose body is there. The test stands in for the loader.
