@@ -18,6 +18,14 @@ struct Mailbox {
         case progress
     }
 
+    private enum State {
+        case open
+        /// The delegate is being asked about a response, and nothing is delivered before its answer.
+        case awaitingAnswer
+        /// The owner only wants what `discard` keeps.
+        case discarded
+    }
+
     private var messages = Fifo<Message>()
     /// How many of them are informational responses.
     private var informationalCount = 0
@@ -28,11 +36,13 @@ struct Mailbox {
     private var takenBytes = 0
     /// A delivery is running or scheduled.
     private var isScheduled = false
-    private(set) var isAwaitingAnswer = false
+    private var state = State.open
     /// Nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
 
     private var isProgressDue = false
+
+    var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
     /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && hasNoBody }
@@ -41,8 +51,10 @@ struct Mailbox {
     private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
     private(set) var reportedWritten: Int64 = 0
 
-    /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones.
+    /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones. The caller holds the message beyond the
+    /// task's lock: it may be dropped.
     mutating func post(_ message: Message) -> Bool {
+        guard takes(message) else { return false }
         if case .event(.informational) = message {
             if informationalCount == Self.mostInformational { dropInformational() }
             informationalCount += 1
@@ -70,12 +82,16 @@ struct Mailbox {
 
     /// Puts `message` ahead of all others, if the delegate must hear it first.
     mutating func postFirst(_ message: Message) -> Bool {
+        guard takes(message) else { return false }
         messages.prepend(contentsOf: CollectionOfOne(message))
         return schedule()
     }
 
+    private func takes(_ message: Message) -> Bool { state != .discarded || message.outlivesCancellation }
+
     /// Copies body bytes in; see `BodyBuffer.append`.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (schedules: Bool, isFull: Bool) {
+        guard state != .discarded else { return (false, false) }
         let isFull = body.append(bytes, expected: expected)
         appendedBytes += bytes.count
         return (schedule(), isFull)
@@ -87,6 +103,7 @@ struct Mailbox {
 
     /// The bytes that follow belong to another part. nil if too much waits.
     mutating func beginPart(_ head: PartHead) -> (schedules: Bool, isFull: Bool)? {
+        guard state != .discarded else { return (false, false) }
         guard body.waitingBytes < Self.mostBeforePart else { return nil }
         parts.append((head, appendedBytes))
         let isFull = body.endPiece(cost: head.cost)
@@ -142,7 +159,7 @@ struct Mailbox {
     private mutating func nextOfBody() -> Message? {
         if let part = parts.first, part.offset == takenBytes {
             _ = parts.popFirst()
-            isAwaitingAnswer = true
+            state = .awaitingAnswer
             return .question(.partDisposition(of: part.head))
         }
         guard let piece = body.popFirst() else { return nil }
@@ -163,7 +180,7 @@ struct Mailbox {
 
     private mutating func note(_ message: Message) {
         switch message {
-        case .question(.disposition): isAwaitingAnswer = true
+        case .question(.disposition): state = .awaitingAnswer
         case .event(.informational): informationalCount -= 1
         default: break
         }
@@ -196,7 +213,7 @@ struct Mailbox {
     /// The response has been answered; true if the caller must schedule a delivery.
     mutating func answered() -> Bool {
         guard isAwaitingAnswer else { return false }
-        isAwaitingAnswer = false
+        state = .open
         return schedule()
     }
 
@@ -219,24 +236,18 @@ struct Mailbox {
     }
 
     /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the task
-    /// has become.
+    /// has become. What comes later is dropped as well: whoever posts it may not know of the cancellation yet.
     mutating func discard() -> Discarded {
         var dropped: [Message] = []
         messages.removeAll { message in
-            switch message {
-            case .completed, .end, .resumeData, .call, .progress: return false
-            // A captured connection is the program's, and nothing else is told after that.
-            case .event(.captured): return false
-            // The completion is about the new task.
-            case .event(.becameDownload), .event(.becameStream): return false
-            case .event, .question:
-                dropped.append(message)
-                return true
-            }
+            if message.outlivesCancellation { return false }
+            dropped.append(message)
+            return true
         }
         informationalCount = 0
         removeBody()
-        return Discarded(messages: dropped, schedules: answered())
+        state = .discarded
+        return Discarded(messages: dropped, schedules: schedule())
     }
 
     /// What is no longer wanted. Released without the task's lock: there may be objects of the program's in it, whose `deinit` may look at the
@@ -258,6 +269,20 @@ struct Mailbox {
         body.removeAll()
         parts = Fifo()
         takenBytes = appendedBytes
+    }
+}
+
+extension Mailbox.Message {
+    /// Whether the owner of a cancelled task gets it all the same.
+    fileprivate var outlivesCancellation: Bool {
+        switch self {
+        case .completed, .end, .resumeData, .call, .progress: true
+        // A captured connection is the program's, and nothing else is told after that.
+        case .event(.captured): true
+        // The completion is about the new task.
+        case .event(.becameDownload), .event(.becameStream): true
+        case .event, .question: false
+        }
     }
 }
 

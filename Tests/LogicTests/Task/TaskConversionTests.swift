@@ -108,6 +108,28 @@ struct TaskConversionTests {
         }
         #expect((asked.task.error as? URLError)?.code == .cancelled)
     }
+
+    private static let parts = "--a\r\n\r\n1\r\n--a\r\n\r\n2\r\n--a--"
+
+    @Test("A task that is cancelled while its body is divided tells of no part")
+    func cancelledWhileDivided() async throws {
+        let asked = try await AskedTask(Self.parts, contentType: "multipart/x-mixed-replace; boundary=a")
+        defer { asked.session.invalidateAndCancel() }
+        let handle = asked.handle
+        asked.session.delegateQueue.isSuspended = true
+        try await Self.onLoop(of: handle) {
+            Result {
+                asked.end()
+                let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+                asked.task.cancel()
+                try asked.sink.divide(pieces)
+            }
+        }.get()
+        asked.session.delegateQueue.isSuspended = false
+        #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
+        await asked.told()
+        #expect(asked.delegate.story(of: asked.task) == ["created", "response", "completed"])
+    }
 }
 
 /// A data task whose delegate is being asked about the response, and whose body is there. The test stands in for the loader.
