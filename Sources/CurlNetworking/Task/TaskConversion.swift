@@ -158,9 +158,10 @@ extension TaskState {
         _ = mailbox.postFirst(.event(.becameStream(from: old)))
     }
 
-    /// Whether the task's delegate is being asked about its response, and the answer still counts.
+    /// Whether the task's delegate is being asked about its response, and the answer still counts: it does as well for a task that is to be
+    /// cancelled with resume data, since success would undo that.
     fileprivate var mayBecomeAnother: Bool {
         guard case .delegate = consumer else { return false }
-        return mailbox.isAwaitingAnswer && machine.cancellation == nil && !hasBecomeAnother
+        return mailbox.isAwaitingAnswer && machine.cancellation != .discardingBody && !hasBecomeAnother
     }
 }

@@ -130,6 +130,22 @@ struct TaskConversionTests {
         await asked.told()
         #expect(asked.delegate.story(of: asked.task) == ["created", "response", "completed"])
     }
+
+    @Test("The answer still counts for a task that asks for resume data when it is complete")
+    func pausedTooLate() async throws {
+        let asked = try await AskedTask(Self.parts, contentType: "multipart/x-mixed-replace; boundary=a")
+        defer { asked.session.invalidateAndCancel() }
+        let handle = asked.handle
+        let resumeData = Watched<[Data?]>([])
+        await Self.onLoop(of: handle) {
+            handle.cancel(asked.task) { data in resumeData.update { $0.append(data) } }
+            TaskConversion(handle).divide(asked.sink)
+            asked.end()
+        }
+        try await asked.delegate.success(of: asked.task)
+        #expect(asked.delegate.body(of: asked.task) == Data("12".utf8))
+        try await resumeData.wait { $0 == [nil] }
+    }
 }
 
 /// A data task whose delegate is being asked about the response, and whose body is there. The test stands in for the loader.
