@@ -170,7 +170,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: - Progress
 
-    /// The task's progress in bytes; cancelling and pausing it cancels and suspends the task.
+    /// The task's progress in bytes; cancelling, pausing and resuming it cancels, suspends and resumes the task at once.
     ///
     /// It changes on the session's delegate queue, and must be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
     /// before the task is resumed.

@@ -23,12 +23,7 @@ extension TaskState {
     /// The task's `Progress`, made when first asked for. `task` is called without the lock.
     mutating func makeProgress(for task: @escaping @Sendable () -> URLSessionTask?) -> Progress {
         if let progress { return progress }
-        let progress = Progress(parent: nil, userInfo: nil)
-        progress.cancellationHandler = { task()?.cancel() }
-        progress.pausingHandler = { task()?.suspend() }
-        progress.resumingHandler = { task()?.resume() }
-        progress.isCancellable = true
-        progress.isPausable = true
+        let progress = SteeringProgress(of: task)
         progressCounts.show(on: progress)
         self.progress = progress
         return progress

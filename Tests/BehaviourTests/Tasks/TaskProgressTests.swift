@@ -88,31 +88,56 @@ struct TaskProgressTests {
         #expect(!task.progress.isFinished)
     }
 
-    @Test("Pausing it suspends the task, and resuming it resumes the task")
-    func pauses() async throws {
+    @Test("Pausing it suspends the task at once, and resuming it resumes the task, in the order of the calls")
+    func pauses() throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }
         let task = rig.session.dataTask(with: rig.url("/"))
         let progress = task.progress
         #expect(progress.isPausable)
-        // Progress calls its handlers when it likes.
-        let (paused, resumed) = (Gate(), Gate())
-        let (pause, resume) = (progress.pausingHandler, progress.resumingHandler)
-        progress.pausingHandler = {
-            pause?()
-            paused.open()
-        }
-        progress.resumingHandler = {
-            resume?()
-            resumed.open()
-        }
-        task.resume()
+        progress.resume()
+        #expect(task.state == .running, "the first time")
         progress.pause()
-        try await paused.wait()
         #expect(task.state == .suspended)
         progress.resume()
-        try await resumed.wait()
         #expect(task.state == .running)
+    }
+
+    @Test("So does pausing and resuming what it is part of, and being paused twice makes no difference")
+    func pausesWithParent() throws {
+        let rig = try Rig { _ in .never }
+        defer { rig.stop() }
+        let whole = Progress(totalUnitCount: 1)
+        let task = rig.session.dataTask(with: rig.url("/"))
+        whole.addChild(task.progress, withPendingUnitCount: 1)
+        task.resume()
+        task.progress.pause()
+        whole.pause()
+        #expect(task.state == .suspended && task.progress.isPaused)
+        whole.resume()
+        #expect(task.state == .running && !task.progress.isPaused)
+        whole.pause()
+        task.resume()
+        whole.pause()
+        #expect(task.state == .suspended, "it went on without its Progress")
+    }
+
+    @Test("Handlers that the program sets are called as well")
+    func handlers() async throws {
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in .never }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
+        let (paused, cancelled) = (Gate(), Gate())
+        task.progress.pausingHandler = { paused.open() }
+        task.progress.cancellationHandler = { cancelled.open() }
+        task.resume()
+        task.progress.pause()
+        #expect(task.state == .suspended)
+        task.progress.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        try await paused.wait()
+        try await cancelled.wait()
     }
 
     @Test("It takes part in the progress of something larger")
