@@ -159,16 +159,17 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The program's wish for a task has changed, or is the first one.
+    /// The program has its first wish for a task, which the session keeps from now on.
+    func add(_ engine: BackgroundEngine) {
+        queue.async { self.enlist(engine) }
+    }
+
+    /// The program's wish for a task has changed. A task that has yet to be added will have this wish.
     func wishChanged(_ engine: BackgroundEngine) {
         queue.async {
-            if self.tasks.engine(engine.key) == nil {
-                guard !self.isOver(engine) else { return }
-                self.enlist(engine)
-            } else if case .attached(let channel) = self.phase {
-                // Follows the submission; one that has yet to be sent will have this wish.
-                channel.send(.wish(engine.key, engine.wish))
-            }
+            guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.phase else { return }
+            // Follows the submission; one that has yet to be sent will have this wish.
+            channel.send(.wish(engine.key, engine.wish))
         }
     }
 

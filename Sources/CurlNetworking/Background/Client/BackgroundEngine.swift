@@ -111,9 +111,17 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     }
 
     func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
-        let effect = shared.withLock { $0.note(wish, for: task) }
-        if effect == .activation { session.activate(self) }
-        if effect != .none { client.wishChanged(self) }
+        switch shared.withLock({ $0.note(wish, for: task) }) {
+        case .none: break
+        case .change: client.wishChanged(self)
+        case .activation: begin()
+        }
+    }
+
+    /// The session keeps the task, and only then whoever does its work hears of it: wishes of other threads, which may come in between, wait.
+    func begin() {
+        session.activate(self)
+        client.add(self)
     }
 
     func changeSettings(_ change: (inout TaskSettings) -> Void) {
