@@ -70,6 +70,15 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error != nil)
     }
 
+    @Test("A NUL in its answer is a bad response of a server, and not an error of the program")
+    func unparsable() async throws {
+        let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/1.1 200 OK\r\nX-A: b\0c\r\n\r\n"), .close]) }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
+    }
+
     // MARK: - Challenges
 
     @Test("A challenge is the delegate's to answer, and the answer goes ahead from then on")
