@@ -233,6 +233,49 @@ struct WebSocketExchangeTests {
         #expect(results.value == ["early cancelled", "a 1", "late cancelled", "b 2"])
     }
 
+    @Test("Of many receivers that wait, those that are cancelled are answered at once, and the others keep their order")
+    func manyCancelledReceivers() {
+        let count = 20_000
+        let owner = Owner()
+        open(owner)
+        let cancelled = Watched(Set<Int>())
+        let numbers = (0..<count).map { index in
+            let number = exchange.makeReceiver()
+            exchange.receive(number, isHandler: false) { [results] result in
+                if case .success(let message) = result {
+                    results.update { $0.append("\(index) \(message.count)") }
+                } else {
+                    cancelled.update { _ = $0.insert(index) }
+                }
+            }
+            return number
+        }
+        let others = Array(stride(from: 0, to: count, by: 1000))
+        var generator = SeededGenerator(seed: 3)
+        for index in (0..<count).shuffled(using: &generator) where index % 1000 != 0 {
+            exchange.cancelReceiver(numbers[index])
+        }
+        #expect(cancelled.value == Set(0..<count).subtracting(others))
+        for size in others.indices { arrive(size) }
+        #expect(results.value == others.enumerated().map { size, index in "\(index) \(size)" })
+    }
+
+    @Test("A receiver whose number is lower comes first, though it begins to wait later")
+    func lateReceiver() {
+        let owner = Owner()
+        open(owner)
+        let numbers = (0..<4).map { _ in exchange.makeReceiver() }
+        for index in [1, 3, 0, 2] {
+            exchange.receive(numbers[index], isHandler: false) { [results] result in
+                let text = (try? result.get()).map { "\($0.count)" } ?? "cancelled"
+                results.update { $0.append("\(index) \(text)") }
+            }
+        }
+        exchange.cancelReceiver(numbers[2])
+        for count in 1...3 { arrive(count) }
+        #expect(results.value == ["2 cancelled", "0 1", "1 2", "3 3"])
+    }
+
     @Test("At the end what has come can still be received, unless the task was cancelled", arguments: [false, true])
     func end(isCancelled: Bool) {
         let owner = Owner()

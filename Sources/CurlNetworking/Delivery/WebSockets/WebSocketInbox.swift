@@ -33,7 +33,7 @@ struct WebSocketInbox {
     /// The task is suspended.
     private var isPaused = false
     private var messages = Fifo<WebSocketMessage>()
-    private var receivers = Fifo<Receiver>()
+    private var receivers = WebSocketReceivers()
     /// Receivers that were cancelled before they waited.
     private var cancelled: Set<Int> = []
 
@@ -107,12 +107,7 @@ struct WebSocketInbox {
 
     /// Returns the receiver if it waits; otherwise it won't begin to.
     mutating func cancel(_ number: Int) -> Receiver? {
-        var others = Fifo<Receiver>()
-        var found: Receiver?
-        while let receiver = receivers.popFirst() {
-            if receiver.number == number { found = receiver } else { others.append(receiver) }
-        }
-        receivers = others
+        let found = receivers.remove(number)
         if found == nil { cancelled.insert(number) }
         return found
     }
