@@ -394,6 +394,20 @@ struct SecureStreamTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
     }
 
+    @Test("What a server has said within TLS before a write failed can still be read, though the task is over")
+    func lastWords() async throws {
+        let server = try SwitchingServer(TLSNginx.shared().site)
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let (session, task) = try await secured(by: server, recorder)
+        defer { session.invalidateAndCancel() }
+        try await task.write("leave\n")
+        await #expect(throws: URLError.self) { try await task.write(Data(count: 64 << 20), timeout: 0) }
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+        #expect(try await task.line() == "TLS: leave")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+    }
+
     @Test("What has come before closeWrite can be read, though TLS is ended after that")
     func unreadAtEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)

@@ -52,6 +52,48 @@ struct StreamConnectionTests {
         #expect(rig.ending.value == .finished(nil))
         await rig.close()
     }
+
+    @Test("Of a server's last words, what a caller has taken comes before what the loop reads")
+    func lastWords() async throws {
+        let (begins, goesOn) = (Gate(), Gate())
+        let server = try LoopbackServer(conversation: { _ in
+            { event in
+                guard case .opened = event else { return [] }
+                let words: [LoopbackServer.Step] = [.bytes("early "), .waitFor(goesOn), .bytes("late"), .reset]
+                return [.stopReading, .waitFor(begins)] + words
+            }
+        })
+        defer { server.stop() }
+        let rig = try ConnectionRig(server.url, isPlain: true)
+        try await rig.isOpen.wait()
+        begins.open()
+        let hasArrived = await rig.onLoop {
+            var entry = pollfd(fd: rig.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
+            return poll(&entry, 1, 60_000) == 1
+        }
+        #expect(hasArrived)
+        let results = Watched<[String]>([])
+        // More than the system takes.
+        let writer = StreamWriter.handler { error in
+            results.update { $0.append(error == nil ? "written" : "not written") }
+        }
+        rig.port.add(.write(Data(count: 64 << 20), timeout: nil, writer), for: rig.owner, isSuspended: false)
+        await rig.onLoop {}
+        rig.owner.holdBack()
+        let reader = StreamReader.handler { data, _, error in
+            let text = String(decoding: data ?? Data(), as: UTF8.self)
+            results.update { $0.append("\(text) \(error == nil)") }
+        }
+        rig.port.add(.read(minimum: 10, maximum: 20, timeout: nil, reader), for: rig.owner, isSuspended: false)
+        goesOn.open()
+        try await rig.ending.wait { $0 == .finished(.networkConnectionLost) }
+        // What the task does then.
+        await rig.onLoop { rig.port.fail(.task(URLError(.networkConnectionLost))) }
+        rig.owner.release()
+        await rig.onLoop {}
+        #expect(results.value == ["early late true", "not written"])
+        await rig.close()
+    }
 }
 
 /// A stream's connection over a channel of its own, without a task.
@@ -68,9 +110,30 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
 
         func tell(_ event: TaskEvent) {}
         func ask(_ question: TaskQuestion) {}
-        func submit(_ body: @escaping @Sendable () -> Void) { loop.submit(body) }
         func reply(_ handler: @escaping @Sendable () -> Void) { handler() }
         func call(_ handler: @escaping @Sendable () -> Void) { handler() }
+
+        /// What `submit` keeps; nil if it passes everything on.
+        private let held = Watched<[@Sendable () -> Void]?>(nil)
+
+        func submit(_ body: @escaping @Sendable () -> Void) {
+            let isHeld = held.update { held in
+                held?.append(body)
+                return held != nil
+            }
+            if !isHeld { loop.submit(body) }
+        }
+
+        /// From here on the loop isn't told of anything, until `release()`.
+        func holdBack() { held.update { $0 = [] } }
+
+        func release() {
+            let bodies = held.update { held in
+                defer { held = nil }
+                return held ?? []
+            }
+            for body in bodies { loop.submit(body) }
+        }
     }
 
     enum Ending: Equatable {
@@ -88,7 +151,7 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
     private var channel: Channel?
     private var connection: StreamConnection?
 
-    init(_ url: URL, leaving left: Data = Data()) throws {
+    init(_ url: URL, leaving left: Data = Data(), isPlain: Bool = false) throws {
         self.left = left
         site = StreamConnection.Site(
             peer: .success(TLSClient.Peer(host: "127.0.0.1")),
@@ -99,9 +162,9 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
         port.owner = owner
         owner.loop.submit { [self] in
             multi = try? Multi(loop: owner.loop, limits: ConnectionLimits(kept: 1))
-            channel = multi.flatMap {
-                try? Channel(ChannelOptions(url: url.absoluteString, .none), in: $0, delegate: self)
-            }
+            var options = ChannelOptions(url: url.absoluteString, .none)
+            options.isPlain = isPlain
+            channel = multi.flatMap { try? Channel(options, in: $0, delegate: self) }
         }
     }
 
@@ -114,6 +177,7 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
 
     /// Loop only.
     var sentCount: Int { channel?.sentCount ?? 0 }
+    var descriptor: Int32? { channel?.descriptor }
 
     func close() async {
         await onLoop { [self] in

@@ -283,6 +283,86 @@ struct StreamTaskTests {
         #expect(try await recorder.completion()?.code == .networkConnectionLost)
     }
 
+    /// Talks before it has everything, and resets the connection.
+    private static func refusing(_ words: String) throws -> LoopbackServer {
+        try LoopbackServer { _ in
+            { event in if case .received = event { [.stopReading, .bytes(words), .reset] } else { [] } }
+        }
+    }
+
+    @Test("What a server has said before a write failed can still be read, after the task has completed with the error")
+    func lastWords() async throws {
+        let rig = try StreamTaskRig(to: Self.refusing("413 too large"))
+        defer { rig.stop() }
+        let task = rig.task
+        await #expect { try await task.write(Data(count: 64 << 20), timeout: 0) } throws: {
+            ($0 as? URLError)?.code == .networkConnectionLost
+        }
+        #expect(try await rig.recorder.completion()?.code == .networkConnectionLost)
+        #expect(try await task.text(4) == "413 ")
+        await #expect(throws: URLError.self) { try await task.text(10) }
+        let rest = await withCheckedContinuation { continuation in
+            task.readData(ofMinLength: 10, maxLength: 20, timeout: 0) { data, isAtEnd, error in
+                let text = data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+                continuation.resume(returning: "\(text) \(isAtEnd) \((error as? URLError)?.code.rawValue ?? 0)")
+            }
+        }
+        #expect(rest == "too large false -1005")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+        #expect(rig.recorder.events == [.completed(.networkConnectionLost)])
+    }
+
+    @Test("A read that waits gets the last words of a server, which goes on to fail the write")
+    func awaitedLastWords() async throws {
+        let rig = try StreamTaskRig(to: Self.refusing("413 too large"))
+        defer { rig.stop() }
+        let task = rig.task
+        async let words = task.text(13)
+        await #expect(throws: URLError.self) { try await task.write(Data(count: 64 << 20), timeout: 0) }
+        #expect(try await words == "413 too large")
+    }
+
+    @Test("The bytes of a read that has timed out go to the next, though a write fails in between")
+    func timedOutBeforeFailure() async throws {
+        let server = try LoopbackServer { _ in
+            { event in
+                switch event {
+                case .opened: [.bytes("12345")]
+                case .received: [.stopReading, .reset]
+                case .finished: []
+                }
+            }
+        }
+        let rig = try StreamTaskRig(to: server)
+        defer { rig.stop() }
+        let task = rig.task
+        await #expect { _ = try await task.readData(ofMinLength: 10, maxLength: 10, timeout: 0.05) } throws: {
+            ($0 as? URLError)?.code == .timedOut
+        }
+        await #expect(throws: URLError.self) { try await task.write(Data(count: 64 << 20), timeout: 0) }
+        #expect(try await task.text(5) == "12345")
+    }
+
+    @Test("What has arrived is dropped when the task is cancelled")
+    func cancelledUnread() async throws {
+        let server = try LoopbackServer { _ in { event in if case .opened = event { [.bytes("12345")] } else { [] } } }
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        let read = Watched("")
+        // The loop carries it out, which reads all five.
+        task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { data, _, _ in
+            read.update { $0 = String(decoding: data ?? Data(), as: UTF8.self) }
+        }
+        task.resume()
+        try await read.wait { $0 == "1" }
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .cancelled }
+    }
+
     @Test("A read that times out leaves its bytes to the next, and the stream goes on")
     func readTimeout() async throws {
         let rig = try StreamTaskRig()

@@ -25,6 +25,7 @@ final class ChannelRig: @unchecked Sendable {
         _ limits: ConnectionLimits = ConnectionLimits(kept: 100),
         sharing other: ChannelRig? = nil,
         profile: ConnectionProfile? = nil,
+        isPlain: Bool = false,
         recorder: ChannelRecorder = ChannelRecorder()
     ) async throws {
         self.recorder = recorder
@@ -34,6 +35,7 @@ final class ChannelRig: @unchecked Sendable {
             self.multi = multi
             var options = ChannelOptions(url: url.absoluteString, .none)
             options.connection = profile
+            options.isPlain = isPlain
             channel = try Channel(options, in: multi, delegate: recorder)
         }
         try await recorder.settled.wait()

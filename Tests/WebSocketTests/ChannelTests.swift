@@ -126,6 +126,33 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("Once nothing can be sent, what has arrived is left to the channel by other threads")
+    func withdrawal() async throws {
+        let isOpen = Gate()
+        let server = try LoopbackServer { _ in { $0.isOpened ? [.waitFor(isOpen), .bytes("x"), .reset] : [] } }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url, isPlain: true)
+        isOpen.open()
+        let isReset = await rig.perform { channel in
+            var entry = pollfd(fd: channel.descriptor ?? -1, events: 0, revents: 0)
+            return poll(&entry, 1, 60_000) == 1
+        }
+        #expect(isReset == true)
+        let taken = await rig.perform { channel in
+            let socket = channel.receivingSocket
+            Data("y".utf8).withUnsafeBytes { channel.send($0) }
+            channel.flush()
+            var buffer = [UInt8](repeating: 0, count: 8)
+            let count = buffer.withUnsafeMutableBytes { socket?.receive(into: $0) }
+            channel.setReading(true)
+            return count
+        }
+        #expect(taken == .some(.some(0)))
+        #expect(try await rig.recorder.received(1) == Data("x".utf8))
+        try await rig.recorder.failed.wait()
+        await rig.close()
+    }
+
     @Test("A server that begins another TLS handshake and goes silent costs nothing, and gets all when it goes on")
     func renegotiation() async throws {
         let server = try await TalkingTLSServer(["-tls1_2"])

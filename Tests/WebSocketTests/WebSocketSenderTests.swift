@@ -233,7 +233,7 @@ struct WebSocketSenderTests {
         }
         #expect(pair.read() == Data("ab".utf8))
         pair.write("c")
-        socket.close()
+        socket.withdraw()
         var buffer = [UInt8](repeating: 0, count: 8)
         #expect(buffer.withUnsafeMutableBytes { socket.receive(into: $0) } == 0)
         #expect(buffer.withUnsafeBytes { socket.send($0) } == 0)

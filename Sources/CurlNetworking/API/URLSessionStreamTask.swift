@@ -43,7 +43,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ///   - timeout: In seconds, from when the read's turn has come and there is a connection; 0 for none. A read that takes longer fails with
     ///     `URLError.timedOut`, and the bytes that came for it go to the next read.
     ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may
-    ///     be fewer bytes than the minimum, or none. If the connection fails, it gets the bytes that came before, and the error.
+    ///     be fewer bytes than the minimum, or none. If the connection fails first, it gets the bytes that came before, and the error.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/readdata(ofminlength:maxlength:timeout:completionhandler:)>
     open func readData(
@@ -57,7 +57,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The same in async form: returns the bytes, and whether they are the last.
+    /// The same in async form: returns the bytes, and whether they are the last. If it throws, the bytes that came for it go to the next read,
+    /// unless the task was cancelled.
     open func readData(
         ofMinLength minBytes: Int,
         maxLength maxBytes: Int,

@@ -247,6 +247,8 @@ package final class Channel: TransferHandler {
                 isBlocked = false
                 sendFailure = failure(code, of: easy)
                 output.removeAll()
+                // Otherwise another thread might take some of what is still to be read.
+                plainSocket?.withdraw()
                 // Perhaps the other side has said why before it closed the connection.
                 loop.schedule(readSoon, at: loop.now)
             }

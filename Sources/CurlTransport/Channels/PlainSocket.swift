@@ -7,7 +7,7 @@ import Glibc
 /// No call blocks. An error counts as nothing sent or received: the channel finds it on its loop, and reports it.
 package final class PlainSocket: Sendable {
     private struct State {
-        /// nil once libcurl closes the socket: its number may then belong to another.
+        /// nil once the loop alone uses the socket, or libcurl has closed it: its number may then belong to another.
         var descriptor: Int32?
         /// A call has met an error, which the system reports only once; after that it reports the end.
         var hasFailed = false
@@ -41,8 +41,9 @@ package final class PlainSocket: Sendable {
     /// Whether a call has met an error, which the channel can no longer see.
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
-    /// Called before the socket is closed. Waits for a call in progress, which doesn't take long.
-    func close() {
+    /// Called before the socket is closed, and when its bytes are to be read on the loop alone. Waits for a call in progress, which doesn't
+    /// take long.
+    func withdraw() {
         state.withLock { $0.descriptor = nil }
     }
 }

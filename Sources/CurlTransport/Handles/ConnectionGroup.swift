@@ -59,7 +59,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {
-        plainSockets.removeValue(forKey: socket)?.close()
+        plainSockets.removeValue(forKey: socket)?.withdraw()
         loop.closeSocket(socket)
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
     }

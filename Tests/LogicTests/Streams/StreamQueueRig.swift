@@ -9,6 +9,7 @@ struct StreamQueueRig {
     private(set) var seconds = 0
 
     static let lost = StreamFailure.task(URLError(.networkConnectionLost))
+    static let cancelled = StreamFailure.task(URLError(.cancelled))
 
     private static let start = MonotonicTime.now
     private var now: MonotonicTime { Self.start + .seconds(seconds) }
@@ -24,8 +25,17 @@ struct StreamQueueRig {
     mutating func open() -> [String] { act { [now] in $0.opened(at: now) } }
 
     @discardableResult
-    mutating func read(_ minimum: Int, _ maximum: Int, _ name: String, timeout: Int? = nil) -> [String] {
-        act { [now] in $0.read(minimum, maximum, timeout: timeout.map { .seconds($0) }, name, at: now) }
+    mutating func read(
+        _ minimum: Int,
+        _ maximum: Int,
+        _ name: String,
+        timeout: Int? = nil,
+        takesBytesOnFailure takes: Bool = true
+    ) -> [String] {
+        act { [now] in
+            let timeout = timeout.map { Duration.seconds($0) }
+            $0.read(minimum, maximum, timeout: timeout, name, takesBytesOnFailure: takes, at: now)
+        }
     }
 
     @discardableResult
@@ -72,7 +82,7 @@ struct StreamQueueRig {
     }
 
     @discardableResult
-    mutating func fail() -> [String] { act { $0.fail(Self.lost) } }
+    mutating func fail(_ failure: StreamFailure = Self.lost) -> [String] { act { $0.fail(failure) } }
 
     var unwritten: String? { queue.unwritten.map { String(decoding: $0, as: UTF8.self) } }
 
@@ -97,6 +107,10 @@ struct StreamQueueRig {
     }
 
     private static func words(for failure: StreamFailure) -> String {
-        failure == lost ? "lost" : "\(failure)"
+        switch failure {
+        case lost: "lost"
+        case cancelled: "cancelled"
+        default: "\(failure)"
+        }
     }
 }

@@ -299,4 +299,97 @@ struct StreamQueueTests {
         #expect(rig.write("1", "h") == ["h failed: lost"])
         #expect(rig.receive("x") == [] && rig.receiveEnd() == [] && rig.transitionEnded() == [])
     }
+
+    @Test("After a failure, what had arrived can still be read; the read for which it isn't enough gets the rest of it")
+    mutating func unreadAtFailure() {
+        rig.open()
+        rig.read(1, 2, "a")
+        rig.receive("1234567")
+        rig.write("1", "b")
+        #expect(rig.fail() == ["b failed: lost"])
+        #expect(rig.read(1, 2, "c") == ["c: 34"])
+        #expect(rig.read(4, 9, "d") == ["d: lost with 567"])
+        #expect(rig.read(1, 9, "e") == ["e: lost"])
+    }
+
+    @Test("Reads that wait at a failure get what has arrived, in their order")
+    mutating func waitingAtFailure() {
+        rig.open()
+        rig.setPaused(true)
+        rig.read(2, 3, "a")
+        rig.read(1, 1, "b")
+        rig.read(2, 9, "c")
+        rig.receive("12345")
+        #expect(rig.fail() == ["a: 123", "b: 4", "c: lost with 5"])
+    }
+
+    @Test("A reader that can't take bytes together with a failure leaves them to the next read")
+    mutating func bytesWithoutTaker() {
+        rig.open()
+        rig.read(9, 9, "a", takesBytesOnFailure: false)
+        rig.read(4, 9, "b", takesBytesOnFailure: false)
+        rig.receive("123")
+        #expect(rig.fail() == ["a: lost", "b: lost"])
+        #expect(rig.read(1, 2, "c", takesBytesOnFailure: false) == ["c: 12"])
+        #expect(rig.read(2, 2, "d") == ["d: lost with 3"])
+    }
+
+    @Test("After a cancellation or a capture nothing can be read", arguments: [StreamQueueRig.cancelled, .captured])
+    func dropped(_ failure: StreamFailure) {
+        var rig = StreamQueueRig()
+        let name = failure == .captured ? "captured" : "cancelled"
+        rig.open()
+        rig.read(1, 1, "a")
+        rig.receive("123")
+        rig.read(5, 9, "b", takesBytesOnFailure: false)
+        #expect(rig.fail(failure) == ["b: \(name)"])
+        #expect(rig.queue.surplus.isEmpty)
+        #expect(rig.receive("4") == [] && rig.read(1, 9, "c") == ["c: \(name)"])
+    }
+
+    @Test(
+        "What has arrived before a transition isn't for reads after it, though the task fails instead",
+        arguments: ["waiting", "begun", "late"]
+    )
+    func failureInsteadOfTransition(_ stage: String) {
+        var rig = StreamQueueRig()
+        rig.open()
+        rig.read(1, 1, "a")
+        rig.receive("1injected")
+        rig.setPaused(stage == "waiting")
+        if stage != "late" { rig.add(.startTLS) }
+        rig.read(1, 9, "b")
+        if stage == "late" {
+            rig.fail()
+            #expect(rig.add(.startTLS) == [])
+        } else {
+            #expect(rig.fail() == ["b: lost"])
+        }
+        #expect(rig.read(1, 9, "c") == ["c: lost"])
+    }
+
+    @Test("closeRead drops what had arrived, before a failure and after it", arguments: [true, false])
+    func closeReadAtFailure(isBefore: Bool) {
+        var rig = StreamQueueRig()
+        rig.open()
+        rig.read(1, 1, "a")
+        rig.receive("123")
+        rig.setPaused(true)
+        if isBefore { rig.closeRead() }
+        rig.fail()
+        if !isBefore { rig.closeRead() }
+        #expect(rig.queue.surplus.isEmpty)
+        #expect(rig.read(1, 9, "b") == ["b: lost"])
+    }
+
+    @Test("The other side's end stays the end after a failure")
+    mutating func endAtFailure() {
+        rig.open()
+        rig.read(1, 1, "a")
+        rig.receive("123")
+        rig.receiveEnd()
+        rig.fail()
+        #expect(rig.read(5, 9, "b") == ["b: 23 at the end"])
+        #expect(rig.read(1, 9, "c") == ["c:  at the end"])
+    }
 }

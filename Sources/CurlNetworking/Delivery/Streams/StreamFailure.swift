@@ -24,6 +24,11 @@ enum StreamFailure: Error, Sendable, Equatable {
 }
 
 extension StreamFailure {
+    /// Whether what has arrived before a task's end for this reason can still be read.
+    var leavesBytes: Bool {
+        if case .task(let error) = self { error.code != .cancelled } else { false }
+    }
+
     /// The error for a reader or a writer of the task for `url`.
     func error(about url: URL?) -> URLError {
         switch self {

@@ -18,6 +18,8 @@ struct StreamOperations<Reader, Writer> {
         /// nil for none.
         let timeout: Duration?
         let reader: Reader
+        /// Whether the reader can be given bytes together with a failure.
+        let takesBytesOnFailure: Bool
         /// The bytes that have arrived for it.
         var bytes = Data()
     }

@@ -6,6 +6,11 @@ import Foundation
 enum StreamReader: Sendable {
     case handler(@Sendable (Data?, Bool, (any Error)?) -> Void)
     case continuation(UnsafeContinuation<(Data?, Bool), any Error>)
+
+    /// A Swift task gets either bytes or an error.
+    var takesBytesOnFailure: Bool {
+        if case .handler = self { true } else { false }
+    }
 }
 
 /// Who waits for a write of a stream task.
@@ -97,12 +102,14 @@ final class StreamPort: @unchecked Sendable {
         owner.submit { withExtendedLifetime(owner) { self.takeWishes() } }
     }
 
-    private func takeWishes() {
+    /// Notes on the loop what the program wants by now, and the bytes that callers have taken.
+    func takeWishes() {
         guard let now = owner?.loop.now else { return }
         while let wish = inbox.withLock({ $0.wishes.popFirst() }) {
             switch wish {
             case .read(let minimum, let maximum, let timeout, let reader):
-                queue.read(minimum, maximum, timeout: timeout, reader, at: now)
+                let takesBytes = reader.takesBytesOnFailure
+                queue.read(minimum, maximum, timeout: timeout, reader, takesBytesOnFailure: takesBytes, at: now)
             case .write(let data, let timeout, let writer): queue.write(data, timeout: timeout, writer, at: now)
             case .closeRead: queue.closeRead(at: now)
             case .closeWrite: queue.closeWrite(at: now)
@@ -151,7 +158,8 @@ final class StreamPort: @unchecked Sendable {
         change { $0.setPaused(isPaused, at: $1) }
     }
 
-    /// The task is over, or its streams were captured: all waiting reads and writes fail.
+    /// The task is over, or its streams were captured: all waiting reads and writes fail. What has arrived can still be read, if the failure
+    /// leaves it.
     func fail(_ failure: StreamFailure) {
         carrier = nil
         change { queue, _ in queue.fail(failure) }

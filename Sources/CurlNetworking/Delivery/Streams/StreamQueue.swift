@@ -62,7 +62,7 @@ struct StreamQueue<Reader, Writer> {
     private var current = (read: Read?.none, write: Write?.none)
     /// When the current operations time out.
     private var ends = StreamTimeouts()
-    /// Bytes that no read had room for, or whose read has timed out.
+    /// Bytes that no read had room for, or whose read has failed without them.
     private(set) var surplus = Data()
     private var actions = Fifo<Action>()
 
@@ -73,13 +73,28 @@ struct StreamQueue<Reader, Writer> {
 
     // MARK: - What the program wants
 
-    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out.
-    mutating func read(_ minimum: Int, _ maximum: Int, timeout: Duration?, _ reader: Reader, at now: MonotonicTime) {
+    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out. Too few bytes for a read that fails
+    /// with the task are given to the reader if it takes them, and otherwise to the next read.
+    mutating func read(
+        _ minimum: Int,
+        _ maximum: Int,
+        timeout: Duration?,
+        _ reader: Reader,
+        takesBytesOnFailure: Bool = true,
+        at now: MonotonicTime
+    ) {
         let minimum = max(1, minimum)
         guard minimum <= maximum else {
             return actions.append(.finishRead(reader, .failed(.invalidLength, Data())))
         }
-        add(.read(Read(minimum: minimum, maximum: maximum, timeout: timeout, reader: reader)), at: now)
+        let read = Read(
+            minimum: minimum,
+            maximum: maximum,
+            timeout: timeout,
+            reader: reader,
+            takesBytesOnFailure: takesBytesOnFailure
+        )
+        add(.read(read), at: now)
     }
 
     /// Writes all of `data`.
@@ -205,13 +220,17 @@ struct StreamQueue<Reader, Writer> {
         advance(at: now)
     }
 
-    /// Everything is over: all who wait are told why, and so are later callers.
+    /// Everything is over: all who wait are told why, and so are later callers. Reads first get what has arrived, if the failure leaves it.
     mutating func fail(_ failure: StreamFailure) {
-        if case .over = connection { return }
+        switch connection {
+        case .over: return
+        case .inTransition: dropUnread()
+        case .awaited, .open, .closed: if !failure.leavesBytes { dropUnread() }
+        }
         connection = .over(failure)
-        if let read = current.read.take() { actions.append(.finishRead(read.reader, .failed(failure, read.bytes))) }
-        if let write = current.write.take() { actions.append(.finishWrite(write.writer, failure)) }
         ends.clear()
+        failRead(failure)
+        finishWrite(failure)
         failAll(failure)
     }
 
@@ -276,6 +295,11 @@ struct StreamQueue<Reader, Writer> {
                 return false
             }
         }
+        return answerRead()
+    }
+
+    /// Gives the current read what has arrived. True if that is enough.
+    private mutating func answerRead() -> Bool {
         fillRead()
         guard let read = current.read else { return false }
         let hasEnded = if case .ended = readSide { true } else { false }
@@ -317,6 +341,19 @@ struct StreamQueue<Reader, Writer> {
         guard let read = current.read else { return }
         surplus = read.bytes + surplus
         finishRead(.failed(.timedOut, Data()))
+    }
+
+    /// The task is over: the current read gets what is left.
+    private mutating func failRead(_ failure: StreamFailure) {
+        guard !answerRead(), let read = current.read else { return }
+        if read.takesBytesOnFailure { return finishRead(.failed(failure, read.bytes)) }
+        if case .open = readSide { surplus = read.bytes }
+        finishRead(.failed(failure, Data()))
+    }
+
+    private mutating func dropUnread() {
+        surplus = Data()
+        readSide = .closed
     }
 
     /// Like `takeRead`.
@@ -371,9 +408,13 @@ struct StreamQueue<Reader, Writer> {
     private mutating func failAll(_ failure: StreamFailure) {
         for operation in operations.removeAll() {
             switch operation {
-            case .read(let read): actions.append(.finishRead(read.reader, .failed(failure, Data())))
+            case .read(let read):
+                current.read = read
+                failRead(failure)
             case .write(let write): actions.append(.finishWrite(write.writer, failure))
-            case .closeRead, .closeWrite, .transition: break
+            case .closeWrite: break
+            // What came before TLS began may have been injected (RFC 3207 §4.1.1): the reads after it must not get that.
+            case .closeRead, .transition: dropUnread()
             }
         }
     }

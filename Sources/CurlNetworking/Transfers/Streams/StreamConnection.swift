@@ -128,11 +128,16 @@ final class StreamConnection {
     }
 
     func fail(_ error: URLError) {
-        finish(error)
+        guard channel != nil else { return }
+        let tls: TLSClient? = if case .established(let tls) = security { tls } else { nil }
+        close()
+        // What has arrived can still be read.
+        while let tls, case (.bytes, let bytes)? = try? tls.read(most: .max) { port.received(bytes) }
+        owner.streamFinished(error)
     }
 
     func fail(_ failure: TransferFailure) {
-        finish(URLError(failure, url: url))
+        fail(URLError(failure, url: url))
     }
 
     // MARK: - Bytes
@@ -242,9 +247,14 @@ extension StreamConnection: ChannelDelegate {
     /// The channel was open before.
     func channelOpened(_ channel: Channel) {}
 
+    /// The server may have said why it closes the connection.
+    var takesLastWords: Bool { true }
+
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         switch security {
         case .none:
+            // Last words, which no read has asked for: a caller may have taken bytes that came before them.
+            if port.wantedCount == 0 { port.takeWishes() }
             port.received(Data(bytes))
         case .lost: return
         case .handshake(let tls), .asking(let tls, _), .established(let tls), .ending(let tls):
