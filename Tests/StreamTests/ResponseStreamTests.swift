@@ -117,6 +117,53 @@ struct ResponseStreamTests {
         try await result.wait { $0 == [code] }
     }
 
+    @Test("What has come of a body that breaks off can still be read, after the task has completed with the error")
+    func brokenOff() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"), .waitFor(gate), .close])
+        }
+        defer { server.stop() }
+        let (recorder, session, task) = try await stream(from: server)
+        defer { session.invalidateAndCancel() }
+        #expect(try await task.text(1) == "h")
+        gate.open()
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+        #expect(try await task.text(2) == "el")
+        await #expect(throws: URLError.self) { try await task.text(3) }
+        let rest = await withCheckedContinuation { continuation in
+            task.readData(ofMinLength: 3, maxLength: 9, timeout: 0) { data, isAtEnd, error in
+                let text = data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+                continuation.resume(returning: "\(text) \(isAtEnd) \((error as? URLError)?.code.rawValue ?? 0)")
+            }
+        }
+        #expect(rest == "lo false -1005")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+    }
+
+    @Test("A body that has broken off before its response becomes a stream can be read up to there")
+    func brokenOffBefore() async throws {
+        let server = try LoopbackServer { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello"), .close])
+        }
+        defer { server.stop() }
+        let isOver = Gate()
+        let recorder = StreamRecorder(decidesAfter: isOver)
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let data = session.dataTask(with: server.url("/"))
+        data.resume()
+        try await server.waitForRequests(1)
+        try await server.waitUntilNoConnections()
+        // The loop has done what follows from that when it does something else.
+        for _ in 0..<2 { _ = await session.connections }
+        isOver.open()
+        let task = try await stream(recorder)
+        #expect(try await recorder.completion()?.code == .networkConnectionLost)
+        #expect(try await task.text(5) == "hello")
+        await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+    }
+
     @Test("A task that is cancelled when all of its body is there, unread, completes with that")
     func cancelledUnread() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

@@ -31,12 +31,16 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
 
     let record = Watched(Record())
     private let onChallenge: @Sendable (URLAuthenticationChallenge) -> ChallengeAnswer
+    /// Holds up the decision about a response; nil for none.
+    private let decision: Gate?
 
     init(
+        decidesAfter decision: Gate? = nil,
         onChallenge: @escaping @Sendable (URLAuthenticationChallenge) -> ChallengeAnswer = { _ in
             (.performDefaultHandling, nil)
         }
     ) {
+        self.decision = decision
         self.onChallenge = onChallenge
     }
 
@@ -108,6 +112,7 @@ final class StreamRecorder: NSObject, URLSessionStreamDelegate, URLSessionDataDe
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
+        decision?.waitBlocking()
         completionHandler(.becomeStream)
     }
 

@@ -52,10 +52,17 @@ final class ResponseStream: Sink {
     }
 
     func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
-        buffer.removeAll()
-        body = .dropped
+        handOver()
         port.fail(.task(error))
         completion(nil)
+    }
+
+    /// The body has broken off, and the port is about to fail, which drops what has come of it or leaves it to the reads.
+    func handOver() {
+        var rest = buffer
+        buffer.removeAll()
+        body = .dropped
+        while let piece = rest.popFirst() { port.received(piece) }
     }
 
     private func serve() {

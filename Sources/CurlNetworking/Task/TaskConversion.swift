@@ -122,7 +122,10 @@ struct TaskConversion {
         guard let become else { return }
         handle.loader?.sink = become.stream
         become.stream.open()
-        if let error = become.error { handle.endReading(.task(error)) }
+        if let error = become.error {
+            become.stream.handOver()
+            handle.endReading(.task(error))
+        }
         handle.allow()
         handle.loader?.run()
     }
