@@ -9,8 +9,8 @@ extension CurlOptions {
         case inMemory
         /// Responses' policies are kept in this file, for later sessions and for curl and libcurl. It needn't exist yet.
         ///
-        /// The file is read when the session is created, and written with mode 0600 after changes, not on the event loop. Sessions of one
-        /// process that name the same file share its entries. If the file exists but can't be read, http requests fail with
+        /// The file is read when the session is created, and read again and written with mode 0600 after changes, not on the event loop.
+        /// Sessions of one process that name the same file share its entries. If the file exists but can't be read, http requests fail with
         /// `URLError.cannotOpenFile`. Source: [HSTS cache file format](https://curl.se/docs/hsts.html).
         case file(URL)
     }

@@ -83,7 +83,7 @@ struct TaskConversionTests {
             Result {
                 asked.end()
                 let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
-                let sink = try FileSink(handle, in: asked.directory.url, for: nil, of: nil, writing: pieces)
+                let sink = try FileSink(handle, in: asked.directory.url, for: nil, adding: [], of: nil, writing: pieces)
                 asked.task.cancel()
                 TaskConversion(handle).becomeDownload(into: sink)
                 return handle.shared.withLock { $0.hasBecomeAnother }
