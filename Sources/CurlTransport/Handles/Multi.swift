@@ -256,12 +256,7 @@ package final class Multi {
         guard let socket = easy.connections?.socket(of: easy), let age = TCPSocket.timeSinceArrival(at: socket),
             age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !hasTransfer(besides: easy, on: socket)
         else { return }
-        breakConnection(socket)
-    }
-
-    /// libcurl finds it closed: other transfers on it end.
-    private func breakConnection(_ socket: Int32?) {
-        if let socket { shutdown(socket, Int32(SHUT_RDWR)) }
+        TCPSocket.shutDown(socket)
     }
 
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
@@ -452,7 +447,7 @@ package final class Multi {
             channels[socket] = channel
             return channel.opened(socket)
         }
-        if failure?.leavesHTTP2Broken == true { breakConnection(easy.connections?.socket(of: easy)) }
+        if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
         remove(easy, result)
         // It may still query the handle.
         handler?.transferFinished(failure)

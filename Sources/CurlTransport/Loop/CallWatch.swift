@@ -103,7 +103,7 @@ final class CallWatch: Sendable {
             }
             // With the lock, so that none is closed meanwhile. What has arrived can still be read, but no more arrives. To take that away would
             // tear out pieces that libcurl wouldn't miss.
-            for socket in culprits { shutdown(socket, Int32(SHUT_RDWR)) }
+            for socket in culprits { TCPSocket.shutDown(socket) }
         }
         switch phase.load(ordering: .acquiring) {
         case .ending where !Self.isWithinLibcurl(place):

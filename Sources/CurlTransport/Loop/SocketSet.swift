@@ -248,7 +248,7 @@ struct SocketSet: ~Copyable {
     /// Makes the connection unreadable and unwritable, so libcurl finds it closed. Returns its owner.
     @discardableResult
     mutating func hangUp(_ socket: Int32) -> UInt32? {
-        shutdown(socket, Int32(SHUT_RDWR))
+        TCPSocket.shutDown(socket)
         // Data that has already arrived could still be read.
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
             while recv(socket, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) > 0 {}
