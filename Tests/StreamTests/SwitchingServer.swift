@@ -109,6 +109,8 @@ final class SwitchingServer: Sendable {
         listener.listen()
         while True:
             connection, _ = listener.accept()
+            # A reset drops what waits for the acknowledgement of what was sent before.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             threading.Thread(target=serve, args=(connection,), daemon=True).start()
         """
 }
