@@ -37,6 +37,15 @@ package struct TransferStatistics: Sendable, Equatable, Codable {
     package var responseBodySize: Int64 = 0
 
     package init() {}
+
+    /// Adds what happened on a connection that libcurl has only made. The times are the event loop's, whose clock stands still during a round
+    /// in which libcurl's goes on: nothing is earlier than what came before it.
+    package mutating func noteExchange(sent: Duration?, answered: Duration?, end: Duration) {
+        let ready = secured ?? connected ?? .zero
+        requestStarted = sent.map { max($0, ready) }
+        responseStarted = answered.map { max($0, requestStarted ?? ready) }
+        total = max(end, responseStarted ?? requestStarted ?? ready)
+    }
 }
 
 extension EasyHandle {

@@ -46,11 +46,9 @@ struct ExchangeLog {
     /// Takes libcurl's statistics while they exist.
     mutating func settle(_ channel: Channel, at now: MonotonicTime) {
         guard metrics != nil, var statistics = channel.statistics else { return }
-        statistics.requestStarted = sent.map { $0 - begin }
+        statistics.noteExchange(sent: sent.map { $0 - begin }, answered: answered.map { $0 - begin }, end: now - begin)
         // A request without a body is sent at once.
         statistics.requestSent = metrics?.bodySent == nil ? statistics.requestStarted : nil
-        statistics.responseStarted = answered.map { $0 - begin }
-        statistics.total = now - begin
         statistics.newConnections = 1
         statistics.applicationProtocol = "http/1.1"
         statistics.requestHeadSize = Int64(headSizes.request)
