@@ -35,7 +35,7 @@ package final class ConnectionGroup: @unchecked Sendable {
     package var openCount: Int { sockets.count }
 
     /// The open socket of the transfer's IP connection, which others may share.
-    func socket(of easy: EasyHandle) -> Int32? {
+    package func socket(of easy: EasyHandle) -> Int32? {
         guard let endpoints = easy.endpoints else { return nil }
         return sockets.first { ConnectionEndpoints(of: $0) == endpoints }
     }

@@ -24,11 +24,11 @@ package final class EasyHandle {
     var position = 0
     private(set) weak var multi: Multi?
     /// The owner of the sockets it opens.
-    private(set) var connections: ConnectionGroup?
+    package private(set) var connections: ConnectionGroup?
     /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
     /// The one libcurl last asked to have watched for it.
-    package internal(set) var socket: Int32?
+    var socket: Int32?
     /// The handler is to be told when the connection is established.
     private var reportsConnection = false
     /// The connection is for a `Channel`.

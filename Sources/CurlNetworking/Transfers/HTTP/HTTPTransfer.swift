@@ -214,7 +214,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return true
         }
         guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
-        return clock.noteArrival(at: easy.socket, now: loop.now)
+        return clock.noteArrival(at: easy.connections?.socket(of: easy), now: loop.now)
     }
 
     func timedOut() {
