@@ -97,17 +97,21 @@ struct TimeoutTests {
     @Test("Every byte received starts the idle time-out anew")
     func resetByBytes() async throws {
         let trickle = (0..<32).flatMap { _ in [LoopbackServer.Step.bytes("x"), .pause(.milliseconds(100))] }
+        #expect(try await Self.loadBeyondTimeout(.pieces(trickle)).count == 32)
+    }
+
+    /// Loads a response that takes longer than the idle time-out.
+    private static func loadBeyondTimeout(_ response: LoopbackServer.Response) async throws -> Data {
         let rig = try Rig { _ in
-            .pieces(trickle)
+            response
         } configure: {
             $0.timeoutIntervalForRequest = 3
         }
         defer { rig.stop() }
-        let elapsed = try await Self.elapsed {
-            let (data, _) = try await rig.session.data(from: rig.url("/"))
-            #expect(data.count == 32)
-        }
+        var data = Data()
+        let elapsed = try await elapsed { (data, _) = try await rig.session.data(from: rig.url("/")) }
         #expect(elapsed > .seconds(3))
+        return data
     }
 
     @Test("So does every byte of a line that isn't complete", arguments: ["head", "chunk", "trailer"])
@@ -123,17 +127,7 @@ struct TimeoutTests {
             head + steps(name, isSlow: part == "head") + steps("\r\n\r\n", isSlow: false)
             + steps(size, isSlow: part == "chunk") + steps("\r\nabc\r\n0\r\n", isSlow: false)
             + steps(name, isSlow: part == "trailer") + steps("\r\n\r\n", isSlow: false)
-        let rig = try Rig { _ in
-            .raw(steps)
-        } configure: {
-            $0.timeoutIntervalForRequest = 3
-        }
-        defer { rig.stop() }
-        let elapsed = try await Self.elapsed {
-            let (data, _) = try await rig.session.data(from: rig.url("/"))
-            #expect(data == Data("abc".utf8))
-        }
-        #expect(elapsed > .seconds(3))
+        #expect(try await Self.loadBeyondTimeout(.raw(steps)) == Data("abc".utf8))
     }
 
     @Test("A request's own time-out goes before the configuration's")
