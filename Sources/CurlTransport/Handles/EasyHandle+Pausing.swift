@@ -1,16 +1,6 @@
 import CCurlNetworkingLibcurl
 
 extension EasyHandle {
-    /// Whether, and how, a running transfer is paused.
-    struct Pausing {
-        /// libcurl's callbacks accept and supply nothing, and the transfer's result is held back until it is resumed.
-        var isPaused = false
-        /// The multi's `timerRuns` when libcurl was last told to resume: it looks at the socket in the next run.
-        var continuation: Int?
-        /// The result of a transfer that ended while it was paused.
-        var result: TransferResult?
-    }
-
     /// Pauses or resumes the transfer, in both directions, on the same connection. Nothing is reported while it is paused. False if libcurl
     /// can't yet, because the transfer has no connection: ask again when the handler is next called. Outside of libcurl; resuming can
     /// deliver body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
@@ -30,16 +20,19 @@ extension EasyHandle {
         pausing.isPaused = isPaused
         // With `CurlQuirks.spinsWhilePaused`, libcurl is told to continue instead, and pauses when the callbacks return PAUSE.
         let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
-        let code = multi?.pause(self, isPaused ? pause : CURLPAUSE_CONT) ?? CURLE_BAD_FUNCTION_ARGUMENT
+        let directions = isPaused ? pause : CURLPAUSE_CONT
+        let code = multi?.pause(self, directions) ?? CURLE_BAD_FUNCTION_ARGUMENT
         multi?.needsSettling()
         switch code {
         case CURLE_OK:
             return true
-        case CURLE_BAD_FUNCTION_ARGUMENT:
+        // Without a connection, it says so as often as it is asked.
+        case CURLE_BAD_FUNCTION_ARGUMENT where multi?.pause(self, directions) != CURLE_OK:
             pausing.isPaused = false
             return false
         default:
-            // A callback has refused bytes that libcurl had kept. libcurl only says so here, and would wait for more.
+            // A callback has refused bytes that libcurl had kept, or libcurl has: a field with a NUL, before version 8. It only says so here,
+            // and would wait for more.
             keep(TransferResult(code: code))
             if code == CURLE_OUT_OF_MEMORY { multi?.ranOutOfMemory() }
             if !isPaused { multi?.finishSoon(self) }

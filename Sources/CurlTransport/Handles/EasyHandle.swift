@@ -38,7 +38,7 @@ package final class EasyHandle {
     /// The handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()
-    var pausing = Pausing()
+    var pausing = TransferPause()
     /// Its connection is closed after it unless a response arrives.
     var awaitsAnswer = false
     /// The transfer's state in `HTTP2StalledInput`.
@@ -145,7 +145,7 @@ package final class EasyHandle {
     func stop() {
         handler = nil
         multi = nil
-        pausing = Pausing()
+        pausing = TransferPause()
         if awaitsAnswer { endedUnanswered() }
     }
 
