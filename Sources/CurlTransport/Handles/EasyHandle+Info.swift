@@ -59,6 +59,9 @@ extension EasyHandle {
     /// Whether an earlier transfer has made the connection.
     package var usesKeptConnection: Bool { longInfo(CURLINFO_NUM_CONNECTS) == 0 }
 
+    /// Whether libcurl has begun to send the request.
+    var hasSentHead: Bool { info(CURLINFO_PRETRANSFER_TIME_T) > 0 }
+
     /// libcurl stamps each stage when it is over, but the response's start already when it begins to send a body.
     package var phase: TransferPhase {
         let mayReceive = !sendsBody || longInfo(CURLINFO_RESPONSE_CODE) >= 200

@@ -169,6 +169,12 @@ package final class Multi {
         return running.all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
     }
 
+    /// Whether a transfer has sent its request from that port, and libcurl has not yet asked to have a socket watched for it: on a kept
+    /// connection, it may read much of the answer, and pause, before it does. All Unix sockets have port 0.
+    func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
+        running.all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
     /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
     func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
         running.all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }

@@ -217,9 +217,10 @@ package final class EventLoop: @unchecked Sendable {
     /// Called when a request is about to go out on an idle connection from `localPort`. Hangs up that connection if something unrequested
     /// has arrived on it, or if part of the last response is left (`hasLeftovers`). Within libcurl, which then makes another connection.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
-        for owner in sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) {
-            owners.multi(owner)?.connectionEnded()
+        let hungUp = sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) { owner in
+            owners.multi(owner)?.hasUnwatchedTransfer(fromPort: localPort) == true
         }
+        for owner in hungUp { owners.multi(owner)?.connectionEnded() }
     }
 
     /// Within libcurl. -1 if the system is out of sockets.
@@ -366,11 +367,19 @@ package final class EventLoop: @unchecked Sendable {
         for index in 0..<count {
             switch sockets.event(at: index) {
             case .ready(let event): serve(event)
-            case .hungUp(let owner): owners.multi(owner)?.connectionEnded()
+            case .unasked(let owner, let socket): arrivedUnasked(on: socket, of: owner)
             case .ended(let owner, let socket): connectionEnded(socket, of: owner)
             case .stray: break
             }
         }
+    }
+
+    private func arrivedUnasked(on socket: Int32, of owner: UInt32) {
+        let multi = owners.multi(owner)
+        let localPort = ConnectionEndpoints.localPort(of: socket)
+        if multi?.hasUnwatchedTransfer(fromPort: localPort) == true { return sockets.ignore(socket) }
+        sockets.hangUp(socket)
+        multi?.connectionEnded()
     }
 
     private func connectionEnded(_ socket: Int32, of owner: UInt32) {

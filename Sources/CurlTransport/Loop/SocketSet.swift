@@ -231,23 +231,29 @@ struct SocketSet: ~Copyable {
     }
 
     /// Hangs up the idle connections from `localPort` on which something unrequested has arrived, or all of them if `isSuspect`. Called
-    /// before a request goes out on one of them; returns their owners.
-    mutating func hangUpReadable(onPort localPort: Int, all isSuspect: Bool) -> [UInt32] {
+    /// before a request goes out on one of them; returns their owners. `mayBeTaken` says of an owner whether one of them may have a request.
+    mutating func hangUpReadable(
+        onPort localPort: Int,
+        all isSuspect: Bool,
+        unless mayBeTaken: (UInt32) -> Bool
+    ) -> [UInt32] {
         guard let sockets = socketsByPort[localPort] else { return [] }
         var owners: [UInt32] = []
         for socket in sockets {
             guard case .idle(.nothing) = records[Int(socket)].use else { continue }
             var byte: UInt8 = 0
             let flags = Int32(MSG_PEEK | MSG_DONTWAIT)
-            guard isSuspect || recv(socket, &byte, 1, flags) > 0 else { continue }
-            if let owner = hangUp(socket) { owners.append(owner) }
+            guard isSuspect || recv(socket, &byte, 1, flags) > 0, let owner = records[Int(socket)].owner,
+                !mayBeTaken(owner)
+            else { continue }
+            hangUp(socket)
+            owners.append(owner)
         }
         return owners
     }
 
-    /// Makes the connection unreadable and unwritable, so libcurl finds it closed. Returns its owner.
-    @discardableResult
-    mutating func hangUp(_ socket: Int32) -> UInt32? {
+    /// Makes the connection unreadable and unwritable, so libcurl finds it closed.
+    mutating func hangUp(_ socket: Int32) {
         TCPSocket.shutDown(socket)
         // Data that has already arrived could still be read.
         withUnsafeTemporaryAllocation(byteCount: 16 * 1024, alignment: 1) { buffer in
@@ -255,7 +261,12 @@ struct SocketSet: ~Copyable {
         }
         remove(socket)
         records[Int(socket)].use = .dead
-        return records[Int(socket)].owner
+    }
+
+    /// Leaves what has arrived on an idle connection to the request that has it: libcurl asks for the socket when it wants to read on. Until
+    /// then, nothing is heard of it.
+    mutating func ignore(_ socket: Int32) {
+        remove(socket)
     }
 
     /// Leaves an idle connection that has ended to libcurl, with everything that has arrived on it.
@@ -268,8 +279,9 @@ struct SocketSet: ~Copyable {
 
     enum Event {
         case ready(ReadySocket)
-        /// An idle connection of this owner was hung up.
-        case hungUp(owner: UInt32)
+        /// Something has happened to an idle connection of this owner on which nothing may arrive. It is to be hung up, or ignored if a request
+        /// has it after all: libcurl may send that and read much of its answer before it asks to have the socket watched.
+        case unasked(owner: UInt32, socket: Int32)
         /// The other side of this owner's idle connection has gone. It is to be hung up, or left to requests that share it.
         case ended(owner: UInt32, socket: Int32)
         /// Has no owner.
@@ -292,7 +304,7 @@ struct SocketSet: ~Copyable {
             endRest(of: socket)
             return .ready(ReadySocket(owner: owner, socket: socket, readiness: event.events))
         case .idle(.nothing):
-            return hangUp(socket).map { .hungUp(owner: $0) } ?? .stray
+            return .unasked(owner: owner, socket: socket)
         case .idle(.frames) where hasEnded:
             return .ended(owner: owner, socket: socket)
         case .idle(.frames):

@@ -201,6 +201,30 @@ struct RedirectDelegateTests {
         }
     }
 
+    @Test("So is one that came at once on a kept connection", arguments: [true, false])
+    func laterRefusedOnKeptConnection(isUnix: Bool) async throws {
+        let body = GeneratedBody.bytes(seed: 4, length: 60_000)
+        let delegate = DecidingDelegate(onRedirect: { redirect in onOtherThread { redirect.answer(nil) } })
+        let name = LoopbackServer.UnixSocket.abstract("CurlNetworking \(UUID().uuidString)")
+        let server =
+            try isUnix
+            ? LoopbackServer(unixSocket: name) { Self.kept($0, body) } : LoopbackServer { Self.kept($0, body) }
+        defer { server.stop() }
+        let session = URLSession.forTest(delegate: delegate) { $0.useOneConnection() }
+        defer { session.invalidateAndCancel() }
+        // Whether libcurl finds the answer as it sends the request is luck.
+        for _ in 0..<100 {
+            #expect(await session.load(server.url("/")).error == nil)
+            #expect(await session.load(server.url("/from")).data == body)
+        }
+    }
+
+    /// A redirect whose body ends with its connection, and a response that keeps it.
+    private static func kept(_ request: LoopbackServer.Request, _ body: Data) -> LoopbackServer.Response {
+        guard request.path == "/from" else { return .text("kept") }
+        return .raw([.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\n\r\n"), .bytes(body), .close])
+    }
+
     @Test("Only the first answer counts")
     func twice() async throws {
         let delegate = DecidingDelegate(onRedirect: { redirect in

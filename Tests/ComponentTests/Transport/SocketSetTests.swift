@@ -36,8 +36,10 @@ struct SocketSetTests {
             set.watch(socket, for: interest, owner: owner)
         }
 
-        func hangUpReadable(onPort port: Int, all: Bool) -> [UInt32] {
-            set.hangUpReadable(onPort: port, all: all)
+        func ignore(_ socket: Int32) { set.ignore(socket) }
+
+        func hangUpReadable(onPort port: Int, all: Bool, isTaken: Bool = false) -> [UInt32] {
+            set.hangUpReadable(onPort: port, all: all) { _ in isTaken }
         }
     }
 
@@ -150,10 +152,11 @@ struct SocketSetTests {
         #expect(set.poll() == 0)
         Self.send("unasked", on: theirs)
         #expect(set.poll() == 1)
-        guard case .hungUp(Self.owner) = set.event(at: 0) else {
-            Issue.record("not hung up")
+        guard case .unasked(Self.owner, ours) = set.event(at: 0) else {
+            Issue.record("not noticed")
             return
         }
+        set.hangUp(ours)
         #expect(Self.received(on: ours) == 0)
         #expect(Self.received(on: theirs) == 0)
         #expect(set.poll() == 0)
@@ -190,10 +193,11 @@ struct SocketSetTests {
         set.becameIdle(ours, .nothing)
         close(theirs)
         #expect(set.poll() == 1)
-        guard case .hungUp(Self.owner) = set.event(at: 0) else {
-            Issue.record("not hung up")
+        guard case .unasked(Self.owner, ours) = set.event(at: 0) else {
+            Issue.record("not noticed")
             return
         }
+        set.hangUp(ours)
         #expect(set.close(ours) == nil)
     }
 
@@ -216,6 +220,46 @@ struct SocketSetTests {
         #expect(set.poll() == 0)
         #expect(Self.received(on: ours) == (isShared ? 1 : 0))
         #expect(set.close(ours) == (isShared ? Self.owner : nil))
+    }
+
+    @Test("One that a request has taken unnoticed keeps what has come, and is watched when that is asked for")
+    func taken() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, .nothing)
+        Self.send("answer", on: theirs)
+        #expect(set.poll() == 1)
+        guard case .unasked(Self.owner, ours) = set.event(at: 0) else {
+            Issue.record("not noticed")
+            return
+        }
+        set.ignore(ours)
+        #expect(set.poll() == 0)
+        #expect(set.hangUpReadable(onPort: 0, all: false, isTaken: true) == [])
+        #expect(!set.watch(ours, for: .read, owner: Self.owner))
+        #expect(set.poll() == 1)
+        #expect(Self.received(on: ours) == 1)
+        #expect(set.close(ours) == Self.owner)
+        close(theirs)
+    }
+
+    @Test("It is idle again once the answer was read, and what comes then is seen before the next request")
+    func takenAndOver() {
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        set.unwatch(ours)
+        set.becameIdle(ours, .nothing)
+        Self.send("a", on: theirs)
+        #expect(set.poll() == 1)
+        _ = set.event(at: 0)
+        set.ignore(ours)
+        #expect(Self.received(on: ours) == 1)
+        Self.send("unasked", on: theirs)
+        #expect(set.hangUpReadable(onPort: 0, all: false) == [Self.owner])
+        #expect(Self.received(on: ours) == 0)
+        #expect(set.close(ours) == nil)
+        close(theirs)
     }
 
     @Test("Before a request goes out on a connection, what has come on it meanwhile is seen")
