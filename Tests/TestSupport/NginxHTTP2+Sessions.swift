@@ -3,11 +3,15 @@ import Foundation
 
 extension NginxHTTP2 {
     /// A session that trusts the server and speaks HTTP/2 to all of its listeners that can, by prior knowledge if there is no TLS.
-    package func session(delegate: (any URLSessionDelegate)? = nil) -> URLSession {
+    package func session(
+        delegate: (any URLSessionDelegate)? = nil,
+        configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) -> URLSession {
         URLSession.forTest(delegate: delegate) {
             $0.urlCache = nil
             $0.curl.httpVersion = .http2PriorKnowledge
             $0.curl.tls.additionalTrustRoots = [.file(site.authority)]
+            configure($0)
         }
     }
 

@@ -16,6 +16,9 @@ struct ConnectionPlan {
     var route = ProxyRoute.direct
     /// Whether every request goes through a tunnel, so that the proxy sees none.
     var usesTunnel = false
+    /// Whether libcurl counts the connections together with those to other origins: of a proxy that sees the requests, of the host that
+    /// `connectTo` names, or of all Unix sockets.
+    var isCountedWithOthers = false
     /// libcurl's settings; nil for the defaults.
     var profile: ConnectionProfile?
     /// The open connections; nil if they aren't counted.
@@ -36,17 +39,20 @@ struct ConnectionPlan {
     init(_ settings: SessionSettings, for origin: Origin, on loop: EventLoop? = nil) {
         limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
         streams = settings.streamsPerConnection ?? Self.defaultStreams
-        connections = loop.map { ConnectionGroup(on: $0) }
+        connections = loop.map { [limit] in ConnectionGroup(on: $0, limit: limit) }
         channels = loop.map { ConnectionGroup(on: $0) }
         let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
         hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
-        if !settings.names.usesUnixSocket(for: origin) {
+        let usesUnixSocket = settings.names.usesUnixSocket(for: origin)
+        if !usesUnixSocket {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
         }
         let names = settings.names.settings(for: origin)
         usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
+        let isProxied = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
+        isCountedWithOthers = isProxied || usesUnixSocket || names?.connectTo != nil
         let connectionSettings = Self.connectionSettings(settings, for: origin, names, version, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }

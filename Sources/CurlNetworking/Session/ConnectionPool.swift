@@ -161,6 +161,11 @@ final class ConnectionPool: @unchecked Sendable {
         admission.plan(for: ticket)?.usesTunnel ?? false
     }
 
+    /// Whether libcurl counts the connections to the ticket's origin together with others: its limit for each host would be for all of them.
+    func isCountedWithOthers(_ ticket: Admission.Ticket) -> Bool {
+        admission.plan(for: ticket)?.isCountedWithOthers ?? false
+    }
+
     func received(bodyOf size: Int, for ticket: Admission.Ticket) {
         admission.received(bodyOf: size, for: ticket)
     }

@@ -80,6 +80,7 @@ final class SessionSettings: Sendable {
         connectionLimits = ConnectionLimits(
             kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
             total: curl.maximumConnections,
+            perHost: max(maximumConnectionsPerHost, mostPerHost),
             streams: curl.maximumStreamsPerConnection,
             // The longest of all hosts: libcurl itself doesn't reuse a connection that is too old for its host.
             idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)

@@ -60,6 +60,7 @@ struct TransferFactory {
         } catch {
             throw URLError(error, of: participants.hooks, url: request.url)
         }
+        if pool.isCountedWithOthers(ticket) { multi.liftHostLimit() }
         let order = HTTPTransfer.Order(
             options: options,
             hooks: participants.hooks,

@@ -10,6 +10,8 @@ import Glibc
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
+    /// How many connections there may be.
+    private let limit: Int
     /// The loop's.
     let calls: CallWatch
     private(set) var sockets: Set<Int32> = []
@@ -22,8 +24,9 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// Why the last socket couldn't be opened, if that was for lack of descriptors or memory.
     private(set) var lack: SystemError?
 
-    package init(on loop: EventLoop) {
+    package init(on loop: EventLoop, limit: Int = .max) {
         self.loop = loop
+        self.limit = limit
         calls = loop.calls
     }
 
@@ -33,6 +36,8 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
+    /// Whether a transfer that has no connection waits in libcurl for room on one of these.
+    package var isFull: Bool { openCount >= limit }
 
     /// The open socket of the transfer's IP connection, which others may share.
     package func socket(of easy: EasyHandle) -> Int32? {

@@ -10,7 +10,7 @@ import Glibc
 /// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
 package final class Multi {
     package let loop: EventLoop
-    private let limits: ConnectionLimits
+    private var limits: ConnectionLimits
     let quirks: CurlQuirks
     private var handle = Handle.none
     private var id: UInt32 = 0
@@ -129,6 +129,13 @@ package final class Multi {
         loop.cancel(deadline)
         loop.cancel(idleDeadline)
         Unmanaged.passUnretained(self).release()
+    }
+
+    /// Lifts the limit for each host from now on. Outside of libcurl.
+    package func liftHostLimit() {
+        guard limits.perHost != nil else { return }
+        limits.perHost = nil
+        if case .open(let handle) = handle { _ = clibcurl_multi_set_long(handle, CURLMOPT_MAX_HOST_CONNECTIONS, 0) }
     }
 
     /// Whether libcurl's handle exists, and so holds descriptors.

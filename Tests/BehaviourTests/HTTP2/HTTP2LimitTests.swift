@@ -41,6 +41,53 @@ struct HTTP2LimitTests {
         #expect(result.answered == 200, "\(result.errors)")
     }
 
+    @Test("No more connections are opened than the session allows, however few requests the server allows on each")
+    func fewConnections() async throws {
+        let gate = Gate()
+        let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session { $0.httpMaximumConnectionsPerHost = 3 }
+        defer { session.invalidateAndCancel() }
+        let url = try NginxHTTP2.shared().url(.fourStreams, "/proxy/\(server.port)/")
+        async let result = Self.load(300, atOnce: 300, in: session, expecting: "hello") { _ in URLRequest(url: url) }
+        try await server.waitForRequests(3 * 4)
+        #expect(await session.connections.map(\.open) == [3])
+        #expect(server.requestCount == 3 * 4)
+        gate.open()
+        let (answered, errors) = await result
+        #expect(answered == 300, "\(errors)")
+    }
+
+    @Test("A request that waits for room on a connection isn't timed out")
+    func waitingForRoom() async throws {
+        let gate = Gate()
+        let server = try ScriptedHTTP2Server(maximumStreams: 1) { request in
+            guard request.number == 2 else { return ScriptedHTTP2Server.text("hello") }
+            return [.waitFor(gate)] + ScriptedHTTP2Server.text("slow")
+        }
+        defer { server.stop() }
+        let silent = try LoopbackServer.deaf()
+        defer { silent.stop() }
+        let session = URLSession.forTest {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.timeoutIntervalForRequest = 1
+            $0.curl.httpVersion = .http2PriorKnowledge
+        }
+        defer { session.invalidateAndCancel() }
+        let (url, patient) = (server.url(), URLRequest(server.url(), timeout: 50))
+        #expect(await session.load(url).text == "hello")
+        async let slow = session.load(patient)
+        try await server.state.wait { $0.requests.count == 2 }
+        async let waiting = session.load(url)
+        // Begins later than the one that waits, and waits longer for its server.
+        let clock = await session.load(URLRequest(silent.url("/"), timeout: 3))
+        #expect(clock.error?.code == .timedOut)
+        #expect(server.state.value.connections == 1)
+        gate.open()
+        #expect(await slow.text == "slow")
+        #expect(await waiting.text == "hello")
+    }
+
     @Test("The same of nginx", arguments: [NginxHTTP2.Listener.oneStream, .fourStreams])
     func nginx(listener: NginxHTTP2.Listener) async throws {
         let session = try NginxHTTP2.shared().session()

@@ -206,9 +206,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// libcurl may still be sending what it was given long ago, and doesn't tell of lines that are incomplete.
+    /// libcurl may still be sending what it was given long ago, and doesn't tell of lines that are incomplete. A request that waits for room on
+    /// the connections has nothing to be silent.
     func hasMovedUnseen() -> Bool {
         guard let easy else { return false }
+        if easy.phase == .resolving, easy.connections?.isFull == true {
+            clock.last = loop.now
+            return true
+        }
         if isSending, easy.bytesMoved > clock.bytesMoved {
             clock = ActivityClock(last: loop.now, bytesMoved: easy.bytesMoved)
             return true
