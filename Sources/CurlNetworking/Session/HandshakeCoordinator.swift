@@ -26,8 +26,6 @@ final class HandshakeCoordinator {
     private var known: [Origin: Known] = [:]
     private var queues: [Subject: [any HandshakeWaiter]] = [:]
 
-    /// More than this points to a problem at the other end; the oldest are asked about again.
-    private static let maximumChains = 16
     private static let maximumOrigins = 10_000
 
     // MARK: - Decisions
@@ -40,8 +38,7 @@ final class HandshakeCoordinator {
     func hasDecided(_ subject: Subject) -> Bool {
         let decisions = decisions(for: subject.origin)
         return switch subject.question {
-        case .serverTrust(let chain, _, _):
-            decisions.acceptedChains.contains(chain) || decisions.verifiedChains.contains(chain)
+        case .serverTrust(let chain, _, _): decisions.trust(in: chain) != nil
         case .clientCertificate: decisions.hasDecidedOnCertificate
         }
     }
@@ -68,13 +65,13 @@ final class HandshakeCoordinator {
     func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in
             if hasProblem { known.acceptsProblems = true }
-            known.decisions.acceptedChains.append(chain, keeping: Self.maximumChains)
+            known.decisions.note(.always, in: chain)
         }
     }
 
     /// Leaves it to verification.
     func verify(_ chain: [[UInt8]], of origin: Origin) {
-        change(origin) { $0.decisions.verifiedChains.append(chain, keeping: Self.maximumChains) }
+        change(origin) { $0.decisions.note(.ifVerified, in: chain) }
     }
 
     func show(_ identity: ClientCertificate?, to origin: Origin) {
@@ -120,13 +117,5 @@ final class HandshakeCoordinator {
         queues[subject] = nil
         // They may run into the same question again, if the answer was for `waiter` alone.
         for other in queue { other.questionSettledElsewhere() }
-    }
-}
-
-extension Array {
-    /// Adds `element`, and drops the oldest so that no more than `maximum` are left.
-    fileprivate mutating func append(_ element: Element, keeping maximum: Int) {
-        append(element)
-        if count > maximum { removeFirst() }
     }
 }

@@ -11,11 +11,17 @@ package enum HandshakeQuestion: Sendable, Hashable {
 
 /// The decisions taken so far about an origin's handshakes.
 package struct HandshakeDecisions: Sendable {
-    /// Chains to trust whatever verification says.
-    package var acceptedChains: [[[UInt8]]] = []
-    /// Chains to trust, without asking, if verification succeeds.
-    package var verifiedChains: [[[UInt8]]] = []
+    /// The latest last, and each chain once.
+    private var chains: [(digest: ChainDigest, trust: Trust)] = []
     package var identity = Identity.undecided
+
+    /// Whether a chain is trusted without another question.
+    package enum Trust: Sendable {
+        /// Whatever verification says.
+        case always
+        /// If verification succeeds.
+        case ifVerified
+    }
 
     /// What the server is shown if it requests a certificate.
     package enum Identity: Sendable {
@@ -27,7 +33,27 @@ package struct HandshakeDecisions: Sendable {
         case decided(ClientCertificate?)
     }
 
+    /// More than this points to a problem at the other end; the oldest are asked about again.
+    private static let maximumChains = 16
+
     package init() {}
+
+    /// nil if nothing has been decided about the chain, of certificates in DER.
+    package func trust(in chain: [[UInt8]]) -> Trust? {
+        guard !chains.isEmpty, let digest = ChainDigest(chain) else { return nil }
+        return chains.first { $0.digest == digest }?.trust
+    }
+
+    /// What is trusted always remains so.
+    package mutating func note(_ trust: Trust, in chain: [[UInt8]]) {
+        guard let digest = ChainDigest(chain) else { return }
+        if let index = chains.firstIndex(where: { $0.digest == digest }) {
+            if trust == .always { chains[index].trust = .always }
+            return
+        }
+        chains.append((digest, trust))
+        if chains.count > Self.maximumChains { chains.removeFirst() }
+    }
 
     package var hasDecidedOnCertificate: Bool { if case .undecided = identity { false } else { true } }
 }
@@ -84,12 +110,13 @@ package final class HandshakeInquiry: @unchecked Sendable {
             functions.setResult(result, context)
         }
         let chain = functions.chain(context)
-        if decisions.acceptedChains.contains(chain) {
+        let trust = decisions.trust(in: chain)
+        if trust == .always {
             functions.setResult(0, context)
             return 1
         }
         // Once the request has been sent, it is too late for questions.
-        guard isFirstHandshake, !decisions.verifiedChains.contains(chain) else { return result == 0 ? 1 : 0 }
+        guard isFirstHandshake, trust == nil else { return result == 0 ? 1 : 0 }
         question = .serverTrust(chain: chain, result: Int(result), reason: functions.text(of: Int(result)))
         functions.setResult(Int32(X509Result.applicationVerification), context)
         return 0

@@ -155,8 +155,9 @@ package final class TLSClient {
         if let pins = peer.settings.publicKeyPins, !hasPin(of: pins, context) {
             return reject(context, .init(code: .sslPinnedPubKeyNotMatch, text: Self.wrongPin, phase: .securing))
         }
-        if !peer.settings.verifiesServer || peer.decisions.acceptedChains.contains(chain) { return accept(context) }
-        if peer.asks, !peer.decisions.verifiedChains.contains(chain) {
+        let trust = peer.decisions.trust(in: chain)
+        if !peer.settings.verifiesServer || trust == .always { return accept(context) }
+        if peer.asks, trust == nil {
             questions.append(
                 .serverTrust(chain: chain, result: Int(result), reason: handshakes.text(of: Int(result)))
             )

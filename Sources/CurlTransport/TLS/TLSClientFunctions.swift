@@ -56,18 +56,13 @@ struct TLSClientFunctions: Sendable {
     let popFromStack: @convention(c) (Pointer) -> Pointer?
     let publicKey: @convention(c) (Pointer) -> Pointer?
     let encodePublicKey: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    let sha256: @convention(c) () -> Pointer?
-    let digest: Digest
+    let digests: DigestFunctions
     let encodeBase64: @convention(c) (UnsafeMutablePointer<UInt8>, UnsafePointer<UInt8>, Int32) -> Int32
 
     typealias OpenBundle =
         @convention(c) (
             Pointer, UnsafePointer<CChar>, UnsafeMutablePointer<Pointer?>, UnsafeMutablePointer<Pointer?>,
             UnsafeMutablePointer<Pointer?>
-        ) -> Int32
-    typealias Digest =
-        @convention(c) (
-            Bytes, Int, UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt32>?, Pointer?, Pointer?
         ) -> Int32
 
     // MARK: - Errors
@@ -126,8 +121,8 @@ struct TLSClientFunctions: Sendable {
         popFromStack = try Self.find("OPENSSL_sk_shift")
         publicKey = try Self.find("X509_get_X509_PUBKEY")
         encodePublicKey = try Self.find("i2d_X509_PUBKEY")
-        sha256 = try Self.find("EVP_sha256")
-        digest = try Self.find("EVP_Digest")
+        guard let digests = DigestFunctions.loaded else { throw Missing() }
+        self.digests = digests
         encodeBase64 = try Self.find("EVP_EncodeBlock")
         nextError = try Self.find("ERR_get_error")
         errorText = try Self.find("ERR_error_string_n")
@@ -146,15 +141,15 @@ struct TLSClientFunctions: Sendable {
 
     /// The pin of a certificate's key in libcurl's form, like "sha256//…".
     func pin(of certificate: Pointer) -> String? {
-        guard let key = publicKey(certificate), let sha256 = sha256() else { return nil }
+        guard let key = publicKey(certificate) else { return nil }
         let length = encodePublicKey(key, nil)
         guard length > 0 else { return nil }
         let encoded = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
             var position = buffer.baseAddress
             count = max(0, Int(encodePublicKey(key, &position)))
         }
-        var hash = [UInt8](repeating: 0, count: 32)
-        guard digest(encoded, encoded.count, &hash, nil, sha256, nil) == 1 else { return nil }
+        var hash = [UInt8](repeating: 0, count: DigestFunctions.length)
+        guard hash.withUnsafeMutableBytes({ digests.hash(encoded, into: $0) }) else { return nil }
         // Four for three, and a NUL.
         var text = [UInt8](repeating: 0, count: 48)
         let count = encodeBase64(&text, hash, Int32(hash.count))

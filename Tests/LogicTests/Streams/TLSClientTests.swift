@@ -204,12 +204,12 @@ struct TLSClientTests {
         let identity = TLSServerEnd.Identity(certificate: TLSSamples.selfSigned, key: TLSSamples.selfSignedKey)
         let accepted = try TLSPair(TLSServerEnd(identity)) {
             $0.asks = true
-            $0.decisions.acceptedChains = [[try TLSPair.der(TLSSamples.selfSigned)]]
+            $0.decisions.note(.always, in: [try TLSPair.der(TLSSamples.selfSigned)])
         }
         #expect(try accepted.shakeHands() == .done)
         let verified = try TLSPair(TLSServerEnd(identity)) {
             $0.asks = true
-            $0.decisions.verifiedChains = [[try TLSPair.der(TLSSamples.selfSigned)]]
+            $0.decisions.note(.ifVerified, in: [try TLSPair.der(TLSSamples.selfSigned)])
         }
         #expect(throws: TransferFailure.self) { try verified.shakeHands() }
     }
