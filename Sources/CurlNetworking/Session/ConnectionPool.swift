@@ -77,6 +77,12 @@ final class ConnectionPool: @unchecked Sendable {
         renewConnections()
     }
 
+    /// Notes what a delegate has decided about `origin`. Where that would be too much to remember, everything is forgotten first.
+    func note(_ decision: HandshakeDecision, about origin: Origin, in scope: HandshakeScope) {
+        if scope.coordinator.isFull(for: origin) { forgetDecisions() }
+        scope.coordinator.note(decision, about: origin)
+    }
+
     /// The multi handle for a new transfer.
     func currentMulti() throws(TransferFailure) -> Multi {
         if let multi { return multi }

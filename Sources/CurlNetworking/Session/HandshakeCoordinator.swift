@@ -26,7 +26,7 @@ final class HandshakeCoordinator {
     private var known: [Origin: Known] = [:]
     private var queues: [Subject: [any HandshakeWaiter]] = [:]
 
-    private static let maximumOrigins = 10_000
+    static let maximumOrigins = 10_000
 
     // MARK: - Decisions
 
@@ -53,6 +53,12 @@ final class HandshakeCoordinator {
         known[origin]?.showsIdentity ?? false
     }
 
+    /// Whether a decision about `origin` would be one about too many.
+    func isFull(for origin: Origin) -> Bool {
+        known[origin] == nil && known.count >= Self.maximumOrigins
+    }
+
+    /// For `ConnectionPool.note(_:about:in:)`, which makes room.
     func note(_ decision: HandshakeDecision, about origin: Origin) {
         switch decision {
         case .certificate(let certificate): show(certificate, to: origin)
@@ -88,7 +94,6 @@ final class HandshakeCoordinator {
     }
 
     private func change(_ origin: Origin, _ change: (inout Known) -> Void) {
-        if known[origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
         change(&known[origin, default: Known()])
     }
 

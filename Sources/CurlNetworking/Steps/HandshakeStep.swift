@@ -140,7 +140,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         let (origin, question) = (pending.subject.origin, pending.subject.question)
         do throws(URLError) {
             let decision = try question.decision(by: answer, at: origin, url: pending.url)
-            scope?.coordinator.note(decision, about: origin)
+            if let scope { host.pool.note(decision, about: origin, in: scope) }
         } catch {
             return host.fail(error)
         }
