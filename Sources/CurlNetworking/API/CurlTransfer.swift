@@ -7,6 +7,8 @@ import Foundation
 /// of options, so an unknown name or a value of the wrong kind is an error. Use it only within the call, on the event loop's thread.
 public struct CurlTransfer: ~Copyable {
     private let easy: EasyHandle
+    /// Of the options set so far.
+    private(set) var effect = OptionEffect.connection
 
     init(_ easy: EasyHandle) {
         self.easy = easy
@@ -15,7 +17,7 @@ public struct CurlTransfer: ~Copyable {
     /// Sets an option that takes a number, including `curl_off_t`, in the unit that libcurl documents.
     public mutating func set(_ option: CurlOption, _ value: Int) throws(CurlTransferError) {
         let named = try find(option, .number, .largeNumber)
-        try perform(option) { easy throws(TransferFailure) in try easy.set(named, number: value) }
+        try perform(option, named) { easy throws(TransferFailure) in try easy.set(named, number: value) }
     }
 
     /// Sets an option to 1 for on or 0 for off.
@@ -27,20 +29,20 @@ public struct CurlTransfer: ~Copyable {
     public mutating func set(_ option: CurlOption, _ value: String?) throws(CurlTransferError) {
         let named = try find(option, .string)
         if let value { try Self.check([value], of: option) }
-        try perform(option) { easy throws(TransferFailure) in try easy.set(named, string: value) }
+        try perform(option, named) { easy throws(TransferFailure) in try easy.set(named, string: value) }
     }
 
     /// Sets an option that takes a list of texts; an empty list resets it. No text may contain NUL, CR or LF.
     public mutating func set(_ option: CurlOption, _ value: [String]) throws(CurlTransferError) {
         let named = try find(option, .list)
         try Self.check(value, of: option)
-        try perform(option) { easy throws(TransferFailure) in try easy.set(named, list: value) }
+        try perform(option, named) { easy throws(TransferFailure) in try easy.set(named, list: value) }
     }
 
     /// Sets an option that takes bytes, one whose name ends with `_BLOB`. libcurl copies them.
     public mutating func set(_ option: CurlOption, _ value: Data) throws(CurlTransferError) {
         let named = try find(option, .blob)
-        try perform(option) { easy throws(TransferFailure) in
+        try perform(option, named) { easy throws(TransferFailure) in
             try value.withBytes { bytes throws(TransferFailure) in try easy.set(named, blob: bytes) }
         }
     }
@@ -62,12 +64,14 @@ public struct CurlTransfer: ~Copyable {
         }
     }
 
-    private func perform(
+    private mutating func perform(
         _ option: CurlOption,
+        _ named: NamedOption,
         _ body: (EasyHandle) throws(TransferFailure) -> Void
     ) throws(CurlTransferError) {
         do throws(TransferFailure) {
             try body(easy)
+            effect = max(effect, named.effect)
         } catch {
             throw CurlTransferError(option, error.code.text, code: Int(error.code.rawValue))
         }

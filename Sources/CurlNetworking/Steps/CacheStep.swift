@@ -259,6 +259,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
+        if received.effect != .connection { connectionAudience = .nobody }
         invalidate(by: head, to: request, host)
         if let stored = selected(by: received, host) {
             return .load(stored)

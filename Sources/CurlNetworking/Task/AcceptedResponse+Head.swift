@@ -10,8 +10,7 @@ extension AcceptedResponse {
             request: received.request,
             offset: placement.offset,
             expected: placement.expected ?? head.expectedLength(to: received.request),
-            // Other sessions with the same cache couldn't read it.
-            storagePolicy: received.isLeftCoded ? .notAllowed : .allowed
+            storagePolicy: received.effect == .connection ? .allowed : .notAllowed
         )
     }
 

@@ -110,8 +110,8 @@ struct ReceivedHead {
     let request: URLRequest
     /// The HTTP proxy's responses about the tunnel; nil without a tunnel.
     var tunnel: ProxyTunnel?
-    /// The body's codings are left to the program, though other programs would get it decoded.
-    var isLeftCoded = false
+    /// Of the options of libcurl that the program has set on the transfer.
+    var effect = OptionEffect.connection
 }
 
 /// How a transfer has ended.

@@ -10,11 +10,12 @@ extension TransferHooks {
         over origin: Origin?
     ) {
         guard settings.hasHooks else { return nil }
-        var configure: ((EasyHandle) throws -> Void)?
+        var configure: ((EasyHandle) throws -> OptionEffect)?
         if let body = settings.configureTransfer {
             configure = { easy in
                 var transfer = CurlTransfer(easy)
                 try body(&transfer, request)
+                return transfer.effect
             }
         }
         var tap: TraceTap?

@@ -43,7 +43,11 @@ struct CacheStepAudienceTests {
     }
 
     /// What the cache has after the server, asked about this response, has said that it stays as it is and is good for an hour.
-    private func confirmed(_ rig: StepRig, _ control: String = "max-age=1") throws -> ResponseHead? {
+    private func confirmed(
+        _ rig: StepRig,
+        _ control: String = "max-age=1",
+        effect: OptionEffect = .connection
+    ) throws -> ResponseHead? {
         var stored = try Sample.stored("stale", at: Self.url)
         stored.head = Sample.head(200, ["Cache-Control": control, "ETag": "\"a\""])
         stored.received = Date() - 100
@@ -55,7 +59,8 @@ struct CacheStepAudienceTests {
         #expect(rig.prepare(step).isPass)
         _ = try rig.plan(with: step)
         let head = Sample.head(304, ["Cache-Control": "max-age=3600", "ETag": "\"a\""])
-        guard case .load = step.receive(try rig.received(head), rig) else {
+        let received = ReceivedHead(head: head, request: try Sample.request(Self.url), effect: effect)
+        guard case .load = step.receive(received, rig) else {
             throw URLError(.unknown)
         }
         guard case .known(let found) = store.find(Self.url, now: .now, isInsistent: true) else {
@@ -96,6 +101,11 @@ struct CacheStepAudienceTests {
         let rig = try rig()
         try decide(rig) { $0.accept([[1]], of: $1, hasProblem: true) }
         #expect(try !isStored("max-age=60", rig) { rig.onLoop { rig.pool.handshakes.forgetDecisions() } })
+    }
+
+    @Test("What a program's own options change more of than the connection confirms nothing that is stored")
+    func configured() throws {
+        #expect(try confirmed(rig(), effect: .exchange)?["Cache-Control"] == "max-age=1")
     }
 
     @Test("What a client certificate was configured for is stored only if it is public")

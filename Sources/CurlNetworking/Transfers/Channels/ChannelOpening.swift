@@ -13,12 +13,14 @@ struct ChannelOpening {
     }
 
     private let url: URL?
+    private let hooks: TransferHooks?
     private let inquiry: HandshakeInquiry?
     /// nil without a tunnel.
     private(set) var tunnel: ProxyTunnel?
 
     init(_ order: Order, to url: URL?) {
         self.url = url
+        hooks = order.hooks
         inquiry = order.options.inquiry
         if order.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
     }
@@ -44,6 +46,9 @@ struct ChannelOpening {
         ending.refusal = refusal
         return URLError(failure, url: url, refusal: refusal)
     }
+
+    /// Of the program's own options.
+    var effect: OptionEffect { hooks?.effect ?? .connection }
 
     /// The question for which TLS was stopped.
     var handshakeQuestion: HandshakeQuestion? { inquiry?.question }

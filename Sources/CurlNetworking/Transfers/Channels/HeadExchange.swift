@@ -89,7 +89,7 @@ final class HeadExchange {
     }
 
     func received(_ head: ResponseHead) -> ReceivedHead {
-        ReceivedHead(head: head, request: request, tunnel: opening.tunnel)
+        ReceivedHead(head: head, request: request, tunnel: opening.tunnel, effect: opening.effect)
     }
 
     // MARK: - The end

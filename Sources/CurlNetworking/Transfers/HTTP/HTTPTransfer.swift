@@ -63,6 +63,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var parser = HeadParser()
         /// Without TLS; the program's own options may have brought that about.
         var mayBePlainHTTP2 = false
+        /// Of the program's own options.
+        var effect = OptionEffect.connection
         /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
         var step: ResponseHead?
         /// How many there were.
@@ -158,6 +160,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
         do throws(TransferFailure) {
             stage = .running(order.multi, try order.multi.start(order.options, handler: self, hooks: order.hooks))
+            if let hooks = order.hooks { receiving.effect = hooks.effect }
         } catch {
             sending.body.take()?.close()
             throw URLError(error, of: order.hooks, url: request.url)
@@ -312,8 +315,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
-            let isLeftCoded = !decodesContent && head.isContentCoded
-            let received = ReceivedHead(head: head, request: request, tunnel: tunnel, isLeftCoded: isLeftCoded)
+            let received = ReceivedHead(head: head, request: request, tunnel: tunnel, effect: receiving.effect)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
             return endsWithHead ? .abort : .accepted

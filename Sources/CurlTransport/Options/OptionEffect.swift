@@ -1,0 +1,36 @@
+/// What an option of libcurl that a program has set on a transfer changes at most.
+package enum OptionEffect: Int, Comparable, Sendable {
+    /// How the connection is made and used. The response is the one that any transfer would have got.
+    case connection
+    /// What is asked for, as whom, or how the answer is read.
+    case exchange
+
+    package static func < (a: OptionEffect, b: OptionEffect) -> Bool { a.rawValue < b.rawValue }
+}
+
+extension NamedOption {
+    /// An option that isn't listed here, such as one of a newer libcurl, may change anything.
+    package var effect: OptionEffect {
+        Self.ofConnection.contains(name) || Self.prefixesOfConnection.contains { name.hasPrefix($0) }
+            ? .connection : .exchange
+    }
+
+    /// Options that change nothing but the connection. The documentation's page on escape hatches lists them too; a test compares the two.
+    package static let ofConnection: [String] = words(
+        """
+        ADDRESS_SCOPE BUFFERSIZE CA_CACHE_TIMEOUT CERTINFO CONNECTTIMEOUT CONNECTTIMEOUT_MS CONNECT_TO EXPECT_100_TIMEOUT_MS
+        FORBID_REUSE FRESH_CONNECT HAPPY_EYEBALLS_TIMEOUT_MS HTTPPROXYTUNNEL HTTP_VERSION INTERFACE IPRESOLVE LOCALPORT
+        LOCALPORTRANGE LOW_SPEED_LIMIT LOW_SPEED_TIME MAXAGE_CONN MAXCONNECTS MAXFILESIZE MAXFILESIZE_LARGE MAXLIFETIME_CONN
+        MAX_RECV_SPEED_LARGE MAX_SEND_SPEED_LARGE NOPROXY PIPEWAIT PRE_PROXY RESOLVE SOCKS5_AUTH SOCKS5_GSSAPI_NEC
+        SOCKS5_GSSAPI_SERVICE SSLVERSION SSL_CIPHER_LIST SSL_EC_CURVES SSL_ENABLE_ALPN SSL_FALSESTART SSL_SESSIONID_CACHE
+        STREAM_WEIGHT TIMEOUT TIMEOUT_MS TLS13_CIPHERS UPKEEP_INTERVAL_MS UPLOAD_BUFFERSIZE
+        """
+    )
+
+    /// So do all whose names begin like this.
+    package static let prefixesOfConnection = words("DNS_ DOH_ PROXY TCP_")
+
+    private static func words(_ text: String) -> [String] {
+        text.split(whereSeparator: \.isWhitespace).map(String.init)
+    }
+}

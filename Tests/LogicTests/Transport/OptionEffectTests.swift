@@ -1,0 +1,39 @@
+import CurlTransport
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("What libcurl's options have an effect on")
+struct OptionEffectTests {
+    @Test("Each name in the list is one of libcurl's, where this one has it")
+    func names() {
+        // Newer than the oldest libcurl that is supported.
+        let newer = ["CA_CACHE_TIMEOUT", "MAXLIFETIME_CONN"]
+        for name in NamedOption.ofConnection where !newer.contains(name) {
+            #expect(NamedOption(name)?.name == name, "\(name) is an alias, or none")
+        }
+    }
+
+    @Test(
+        "An option that is in no list may change anything",
+        arguments: ["USERAGENT", "REQUEST_TARGET", "UNIX_SOCKET_PATH", "TLSAUTH_USERNAME", "AWS_SIGV4"]
+    )
+    func exchange(name: String) throws {
+        #expect(try #require(NamedOption(name)).effect == .exchange)
+    }
+
+    @Test("The documentation lists the same")
+    func page() throws {
+        let page = Products.sources.appendingPathComponent(
+            "Sources/CurlNetworking/CurlNetworking.docc/EscapeHatches.md"
+        )
+        let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
+        func names(_ title: String) -> [String]? {
+            let row = rows.first { $0.hasPrefix("| \(title) |") }
+            let names = row?.split(separator: "|").last?.split(separator: "`").enumerated()
+            return names?.filter { $0.offset % 2 == 1 }.map { String($0.element) }
+        }
+        let ofConnection = NamedOption.ofConnection + NamedOption.prefixesOfConnection.map { $0 + "…" }
+        #expect(names("only the connection") == ofConnection)
+    }
+}
