@@ -120,6 +120,7 @@ struct ConfigureTransferTests {
         "What the session relies on can't be set, whatever its name is",
         arguments: [
             "URL", "FOLLOWLOCATION", "CURLOPT_VERBOSE", "nosignal", "HTTPHEADER", "PRIVATE", "WRITEFUNCTION", "FILE",
+            "TRANSFER_ENCODING", "HTTP09_ALLOWED",
         ]
     )
     func reserved(name: String) async throws {

@@ -33,6 +33,10 @@ enum ReservedOptions {
             "The session must know which servers may see a client certificate: curl.tls.identity.",
             words("SSLCERT SSLCERT_BLOB SSLCERTTYPE SSLKEY SSLKEY_BLOB SSLKEYTYPE KEYPASSWD")
         ),
+        (
+            "This module reads heads and transfer codings itself.",
+            words("HTTP09_ALLOWED HTTP200ALIASES TRANSFER_ENCODING")
+        ),
         ("The event loop relies on it.", words("NOSIGNAL NOPROGRESS SUPPRESS_CONNECT_HEADERS QUICK_EXIT VERBOSE")),
     ]
 
