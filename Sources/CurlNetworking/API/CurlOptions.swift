@@ -48,7 +48,8 @@ public struct CurlOptions: Sendable {
     /// Called for every request that is sent over http, https or ftp, including each redirect and each repetition, with the request as
     /// it is then. It runs on the host's event loop and must not block: all other transfers wait for it. An error that it throws fails
     /// the task; a `URLError` is passed on unchanged. See <doc:EscapeHatches> for the options that can't be set, and for those that keep
-    /// a response out of the cache: all that concern more than the connection.
+    /// a response out of the cache: all that concern more than the connection. Once it has set one about whom to trust, such as
+    /// `CAINFO`, the session's requests for https aren't answered from the cache; use ``tls`` where you can.
     ///
     /// ```swift
     /// configuration.curl.configureTransfer = { transfer, request in

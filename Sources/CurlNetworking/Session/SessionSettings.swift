@@ -13,7 +13,7 @@ final class SessionSettings: Sendable {
     let maximumConnectionsPerHost: Int
     let hosts: HostRules
     let names: NameRules
-    let configureTransfer: (@Sendable (inout CurlTransfer, URLRequest) throws -> Void)?
+    let configureTransfer: TransferConfiguration?
     /// nil if there is no trace.
     let traceQueue: TraceQueue?
     /// At most the number of connections allowed.
@@ -68,7 +68,7 @@ final class SessionSettings: Sendable {
         let curl = configuration.curl
         hosts = HostRules(curl.hosts)
         names = NameRules(session: curl.names, hosts: hosts)
-        configureTransfer = curl.configureTransfer
+        configureTransfer = curl.configureTransfer.map(TransferConfiguration.init)
         traceQueue = curl.trace.map(TraceQueue.init)
         connectionOptions = curl.connections
         httpVersion = curl.httpVersion

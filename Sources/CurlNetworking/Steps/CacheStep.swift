@@ -73,6 +73,7 @@ final class CacheStep: Step, @unchecked Sendable {
         } else {
             demand.reading = .nothing
         }
+        if scheme.isSecure, settings.configureTransfer?.decidesTrust ?? false { demand.reading = .nothing }
         guard let cache, demand.reading != .nothing, !isContradicted else { return decide(on: nil, demand, host) }
         stored = .none
         let key = StoredResponse.key(of: url)

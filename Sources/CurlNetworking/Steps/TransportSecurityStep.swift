@@ -35,6 +35,8 @@ final class TransportSecurityStep: Step, @unchecked Sendable {
             // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1). Another task may have made it
             // since the request was encoded.
             origin.scheme == .https, isVerified, host.isVerified(origin),
+            // Nor does a connection count that the session itself might not have trusted.
+            received.effect != .trust,
             // Of several fields only the first counts (§8.1).
             let text = received.head["Strict-Transport-Security"], let field = TransportSecurityField(text)
         else { return .pass }

@@ -11,12 +11,8 @@ extension TransferHooks {
     ) {
         guard settings.hasHooks else { return nil }
         var configure: ((EasyHandle) throws -> OptionEffect)?
-        if let body = settings.configureTransfer {
-            configure = { easy in
-                var transfer = CurlTransfer(easy)
-                try body(&transfer, request)
-                return transfer.effect
-            }
+        if let configuration = settings.configureTransfer {
+            configure = { easy in try configuration.apply(to: easy, for: request) }
         }
         var tap: TraceTap?
         if let queue = settings.traceQueue, let task {

@@ -4,6 +4,8 @@ package enum OptionEffect: Int, Comparable, Sendable {
     case connection
     /// What is asked for, as whom, or how the answer is read.
     case exchange
+    /// The same, and whom the transfer trusts.
+    case trust
 
     package static func < (a: OptionEffect, b: OptionEffect) -> Bool { a.rawValue < b.rawValue }
 }
@@ -11,11 +13,17 @@ package enum OptionEffect: Int, Comparable, Sendable {
 extension NamedOption {
     /// An option that isn't listed here, such as one of a newer libcurl, may change anything.
     package var effect: OptionEffect {
-        Self.ofConnection.contains(name) || Self.prefixesOfConnection.contains { name.hasPrefix($0) }
+        if Self.ofTrust.contains(name) { return .trust }
+        return Self.ofConnection.contains(name) || Self.prefixesOfConnection.contains { name.hasPrefix($0) }
             ? .connection : .exchange
     }
 
-    /// Options that change nothing but the connection. The documentation's page on escape hatches lists them too; a test compares the two.
+    /// The documentation's page on escape hatches has these lists too; a test compares them.
+    package static let ofTrust = words(
+        "CAINFO CAINFO_BLOB CAPATH CRLFILE ISSUERCERT ISSUERCERT_BLOB SSL_OPTIONS SSL_VERIFYSTATUS"
+    )
+
+    /// Options that change nothing but the connection. A proxy's trust is among them: TLS with the server goes through its tunnel.
     package static let ofConnection: [String] = words(
         """
         ADDRESS_SCOPE BUFFERSIZE CA_CACHE_TIMEOUT CERTINFO CONNECTTIMEOUT CONNECTTIMEOUT_MS CONNECT_TO EXPECT_100_TIMEOUT_MS

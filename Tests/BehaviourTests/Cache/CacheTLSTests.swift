@@ -60,6 +60,40 @@ struct CacheTLSTests {
         #expect(stored?.statusCode == 200 && stored?.value(forHTTPHeaderField: "Age") != nil)
     }
 
+    @Test("What came from a server that only configureTransfer trusts is kept for nobody")
+    func configuredTrust() async throws {
+        let url = nginx.url(.showing(.good), "/?cc=public,max-age=600")
+        let authority = nginx.site.authority.path
+        let trusting = session {
+            $0.tls.additionalTrustRoots = []
+            $0.configureTransfer = { transfer, _ in try transfer.set("CAINFO", authority) }
+        }
+        let other = session { $0.tls.additionalTrustRoots = [] }
+        defer { for session in [trusting, other] { session.invalidateAndCancel() } }
+        #expect(await trusting.load(url).response?.statusCode == 200)
+        #expect(cache.cachedResponse(for: URLRequest(url: url)) == nil)
+        #expect(await other.load(url).error?.code == .serverCertificateHasUnknownRoot)
+    }
+
+    @Test("Once configureTransfer has decided whom to trust, its session takes nothing that is stored for https")
+    func configuredDistrust() async throws {
+        let url = nginx.url(.showing(.good), "/?cc=public,max-age=600")
+        let foreign = nginx.site.foreignAuthority.path
+        let trusting = session()
+        let other = session {
+            $0.configureTransfer = { transfer, request in
+                if request.url?.path == "/own" { try transfer.set("CAINFO", foreign) }
+            }
+        }
+        defer { for session in [trusting, other] { session.invalidateAndCancel() } }
+        #expect(await trusting.load(url).response?.statusCode == 200)
+        #expect(await other.load(url).response?.value(forHTTPHeaderField: "Age") != nil)
+        #expect(await other.load(nginx.url(.showing(.good), "/own")).error?.code == .serverCertificateHasUnknownRoot)
+        let loaded = await other.load(url).response
+        #expect(loaded?.statusCode == 200 && loaded?.value(forHTTPHeaderField: "Age") == nil)
+        #expect(await trusting.load(url).response?.value(forHTTPHeaderField: "Age") != nil)
+    }
+
     @Test("What was shown a client certificate for is kept for nobody, unless it is public")
     func identity() async throws {
         let known = session { $0.tls.identity = .pem(certificates: .file(nginx.site.clientWithKey)) }

@@ -409,7 +409,13 @@ struct TransportSecurityStepTests {
     /// - Parameters:
     ///   - acceptsProblem: A delegate has accepted a certificate in spite of a problem before the request is sent.
     ///   - forgets: Its decisions are forgotten before the response comes.
-    private func isLearnt(from url: String, acceptsProblem: Bool = false, forgets: Bool = false) throws -> Bool {
+    ///   - effect: Of the program's own options on the transfer.
+    private func isLearnt(
+        from url: String,
+        acceptsProblem: Bool = false,
+        forgets: Bool = false,
+        effect: OptionEffect = .connection
+    ) throws -> Bool {
         let rig = StepRig(try Sample.request(url)) { $0.curl.strictTransportSecurity = .inMemory }
         try rig.enter(owner)
         let origin = try #require(Origin(Sample.url(url)))
@@ -421,7 +427,8 @@ struct TransportSecurityStepTests {
         _ = try rig.plan(with: step)
         if forgets { rig.onLoop { rig.pool.handshakes.forgetDecisions() } }
         let head = Sample.head(200, ["Strict-Transport-Security": "max-age=60"])
-        #expect(step.receive(try rig.received(head), rig).isPass)
+        let received = ReceivedHead(head: head, request: try Sample.request(url), effect: effect)
+        #expect(step.receive(received, rig).isPass)
         return try rig.session.settings.transportSecurity?.secured(Sample.url("http://example.com/")) != nil
     }
 
@@ -429,6 +436,12 @@ struct TransportSecurityStepTests {
     func learning() throws {
         #expect(try !isLearnt(from: "http://example.com/"))
         #expect(try isLearnt(from: "https://example.com/"))
+    }
+
+    @Test("Learns nothing from a transfer for which the program's own options have decided whom to trust")
+    func configuredTrust() throws {
+        #expect(try !isLearnt(from: "https://example.com/", effect: .trust))
+        #expect(try isLearnt(from: "https://example.com/", effect: .exchange))
     }
 
     @Test("Learns nothing where a delegate has accepted a problem, even if that is forgotten before the response comes")

@@ -9,7 +9,7 @@ struct OptionEffectTests {
     func names() {
         // Newer than the oldest libcurl that is supported.
         let newer = ["CA_CACHE_TIMEOUT", "MAXLIFETIME_CONN"]
-        for name in NamedOption.ofConnection where !newer.contains(name) {
+        for name in NamedOption.ofConnection + NamedOption.ofTrust where !newer.contains(name) {
             #expect(NamedOption(name)?.name == name, "\(name) is an alias, or none")
         }
     }
@@ -20,6 +20,14 @@ struct OptionEffectTests {
     )
     func exchange(name: String) throws {
         #expect(try #require(NamedOption(name)).effect == .exchange)
+    }
+
+    @Test("What a list of authorities or certificates is about is trust; a proxy's isn't the server's")
+    func trust() throws {
+        for name in ["CAINFO", "CAINFO_BLOB", "CAPATH", "CRLFILE", "ISSUERCERT_BLOB", "SSL_VERIFYSTATUS"] {
+            #expect(try #require(NamedOption(name)).effect == .trust, "\(name)")
+        }
+        #expect(try #require(NamedOption("PROXY_CAINFO")).effect == .connection)
     }
 
     @Test("The documentation lists the same")
@@ -35,5 +43,6 @@ struct OptionEffectTests {
         }
         let ofConnection = NamedOption.ofConnection + NamedOption.prefixesOfConnection.map { $0 + "…" }
         #expect(names("only the connection") == ofConnection)
+        #expect(names("whom the transfer trusts") == NamedOption.ofTrust)
     }
 }

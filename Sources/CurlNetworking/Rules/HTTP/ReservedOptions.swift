@@ -30,6 +30,10 @@ enum ReservedOptions {
             words("SSL_VERIFYPEER SSL_VERIFYHOST")
         ),
         (
+            "The session must know which keys it trusts before it takes stored responses: curl.hosts[…].publicKeyPins.",
+            words("PINNEDPUBLICKEY")
+        ),
+        (
             "The session must know which servers may see a client certificate: curl.tls.identity.",
             words("SSLCERT SSLCERT_BLOB SSLCERTTYPE SSLKEY SSLKEY_BLOB SSLKEYTYPE KEYPASSWD")
         ),

@@ -31,7 +31,10 @@ struct ReservedOptionsTests {
 
     @Test("What decides who is trusted, and who sees a certificate, is reserved; the reason names the property")
     func trust() throws {
-        let names = ["SSL_VERIFYPEER": "trustsAnyCertificate", "SSLCERT_BLOB": "identity", "SSLKEYPASSWD": "identity"]
+        let names = [
+            "SSL_VERIFYPEER": "trustsAnyCertificate", "SSLCERT_BLOB": "identity", "SSLKEYPASSWD": "identity",
+            "PINNEDPUBLICKEY": "hosts[…].publicKeyPins",
+        ]
         for (name, property) in names {
             let reason = ReservedOptions.reason(for: try #require(NamedOption(name)))
             #expect(reason?.contains(property) == true, "\(name)")

@@ -1,0 +1,24 @@
+import CurlTransport
+import Foundation
+import struct Synchronization.Atomic
+
+/// A session's `configureTransfer`, and what it has led to. Any thread.
+final class TransferConfiguration: Sendable {
+    private let body: @Sendable (inout CurlTransfer, URLRequest) throws -> Void
+    private let hasSetTrust = Atomic(false)
+
+    init(_ body: @escaping @Sendable (inout CurlTransfer, URLRequest) throws -> Void) {
+        self.body = body
+    }
+
+    /// Whether it has decided whom a transfer trusts: then what is stored may come from servers that the session's own transfers don't trust.
+    var decidesTrust: Bool { hasSetTrust.load(ordering: .relaxed) }
+
+    /// Sets the program's options on a transfer for `request`. Returns what they have an effect on.
+    func apply(to easy: EasyHandle, for request: URLRequest) throws -> OptionEffect {
+        var transfer = CurlTransfer(easy)
+        try body(&transfer, request)
+        if transfer.effect == .trust { hasSetTrust.store(true, ordering: .relaxed) }
+        return transfer.effect
+    }
+}
