@@ -54,6 +54,8 @@ final class TransportSecurityStore: Sendable {
             do throws(SystemError) { hosts = try Self.read(file) } catch { problem = error }
         }
         self.problem = problem
+        // Making room for hosts needs it, on loops, which mustn't wait for it.
+        Self.queue.async { _ = PublicSuffixList.system }
         state = Mutex(State(hosts: hosts))
         hasHosts = Atomic(!hosts.entries.isEmpty)
     }
@@ -116,7 +118,9 @@ final class TransportSecurityStore: Sendable {
                 // Other programs may have written meanwhile.
                 var hosts = try Self.read(file)
                 guard hosts.isWhole else { throw SystemError(code: EFBIG) }
-                news = state.withLock { $0.news.take() }
+                let known: TransportSecurityHosts
+                (news, known) = state.withLock { ($0.news.take(), $0.hosts) }
+                hosts.adoptDates(from: known)
                 let now = Date()
                 news.apply(to: &hosts, now: now)
                 written = hosts

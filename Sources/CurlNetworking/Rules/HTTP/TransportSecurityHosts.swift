@@ -7,6 +7,8 @@ struct TransportSecurityHosts: Equatable, Sendable {
         /// nil for never.
         var expires: Date?
         var includesSubdomains: Bool
+        /// When a response last changed it; for what comes from a file, `distantPast`. Not in files.
+        var noted = Date.distantPast
 
         func isExpired(at now: Date) -> Bool {
             expires.map { $0 <= now } ?? false
@@ -21,7 +23,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
     private var lastingCount = 0
     private var expiringCount: Int { entries.count - lastingCount }
 
-    /// Of those that expire. Beyond this, those that expire first are removed.
+    /// Of those that expire.
     static let maximumCount = 10_000
     private static let maximumLines = 4 * maximumCount
 
@@ -62,7 +64,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
             return name
         }
         let expires = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + Double(field.maximumAge)).rounded(.down))
-        let entry = Entry(expires: expires, includesSubdomains: field.includesSubdomains)
+        let entry = Entry(expires: expires, includesSubdomains: field.includesSubdomains, noted: now)
         // Each response of a busy host extends it: less than a minute isn't worth writing.
         if let known = entries[name], known.includesSubdomains == entry.includesSubdomains, let old = known.expires,
             old <= expires, expires.timeIntervalSince(old) < 60
@@ -79,12 +81,30 @@ struct TransportSecurityHosts: Equatable, Sendable {
         if let entry, entry.expires == nil { lastingCount += 1 }
         entries[name] = entry
         guard expiringCount > Self.maximumCount else { return }
+        // Makes room for a tenth, so that this is rare.
+        let most = Self.maximumCount * 9 / 10
         entries = entries.filter { !$0.value.isExpired(at: now) }
-        guard expiringCount > Self.maximumCount else { return }
-        // Removes a tenth, so that this is rare.
-        let excess = expiringCount - Self.maximumCount * 9 / 10
-        let expiring = entries.compactMap { name, entry in entry.expires.map { (name: name, expires: $0) } }
-        for (name, _) in expiring.sorted(by: { $0.expires < $1.expires }).prefix(excess) { entries[name] = nil }
+        if expiringCount > most { remove(expiringCount - most) }
+    }
+
+    /// Removes `surplus` of those that expire: each time, of the site that has the most, the one that was noted longest ago. A site is all that
+    /// somebody has registered, so one with many hosts evicts its own, however long they are to last.
+    private mutating func remove(_ surplus: Int) {
+        let latestFirst = entries.compactMap { name, entry in entry.expires.map { (entry.noted, $0, name) } }
+            .sorted(by: >).map(\.2)
+        var counts: [String: Int] = [:]
+        let ranks = latestFirst.indices.map { index in
+            let site = PublicSuffixList.site(of: latestFirst[index])
+            let laterOfSite = counts[site, default: 0]
+            counts[site] = laterOfSite + 1
+            return (laterOfSite, index)
+        }
+        for (_, index) in ranks.sorted(by: >).prefix(surplus) { entries[latestFirst[index]] = nil }
+    }
+
+    /// Takes over when hosts were noted, which isn't in the file that the entries were read from.
+    mutating func adoptDates(from known: TransportSecurityHosts) {
+        for name in entries.keys { if let noted = known.entries[name]?.noted { entries[name]?.noted = noted } }
     }
 
     // MARK: - The file

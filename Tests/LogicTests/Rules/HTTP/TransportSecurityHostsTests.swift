@@ -65,15 +65,49 @@ struct TransportSecurityHostsTests {
         #expect([soon, later, wider, shorter] == [nil, "example.com", "example.com", "example.com"])
     }
 
-    @Test("However many hosts there are, the list stays bounded, and those that last longest stay")
+    @Test("However many hosts there are, the list stays bounded, and those that were noted last stay")
     mutating func bound() {
         _ = note("max-age=1000000", from: "long.example")
         for number in 0..<TransportSecurityHosts.maximumCount + 500 {
-            _ = note("max-age=\(1000 + number)", from: "h\(number).example")
+            _ = note("max-age=2000", from: "h\(number).example", now: now + TimeInterval(number) / 100)
         }
         #expect(hosts.entries.count <= TransportSecurityHosts.maximumCount)
         #expect(hosts.entries.count > TransportSecurityHosts.maximumCount * 8 / 10)
-        #expect(contains("long.example") && contains("h10499.example") && !contains("h0.example"))
+        #expect(contains("h10499.example") && !contains("h0.example") && !contains("long.example"))
+    }
+
+    @Test("A site with many hosts evicts its own, whatever they ask for")
+    mutating func sites() {
+        for number in 0..<3 { _ = note("max-age=60", from: "h\(number).small.example", now: now - 10) }
+        for number in 0..<2500 { _ = note("max-age=60", from: "h\(number).large.example", now: now - 5) }
+        for number in 0..<2 * TransportSecurityHosts.maximumCount {
+            _ = note("max-age=3153600000; includeSubDomains", from: "h\(number).evil.example", now: now)
+        }
+        let counts = Dictionary(grouping: hosts.entries.keys) { PublicSuffixList.site(of: $0) }.mapValues(\.count)
+        #expect(counts["small.example"] == 3 && counts["large.example"] == 2500)
+        // It has room for new ones.
+        let new = note("max-age=60", from: "h0.new.example")
+        #expect(new != nil && contains("h0.new.example"))
+    }
+
+    @Test("Of one site, those go that were noted longest ago")
+    mutating func longestAgo() {
+        for number in 0...TransportSecurityHosts.maximumCount {
+            // The later, the sooner it expires.
+            let now = now + TimeInterval(number)
+            _ = note("max-age=\(100_000 - 2 * number)", from: "h\(number).example.com", now: now)
+        }
+        let left = hosts.entries.keys.compactMap { Int($0.dropFirst().prefix { $0 != "." }) }.sorted()
+        #expect(left == Array(1001...TransportSecurityHosts.maximumCount))
+    }
+
+    @Test("When hosts were noted is taken over from the list that was written")
+    mutating func dates() {
+        _ = note("max-age=600", from: "known.example")
+        var read = TransportSecurityHosts(hosts.text(now: now) + "other.example \"20301231 23:59:59\"\n", now: now)
+        read.adoptDates(from: hosts)
+        #expect(read.entries["known.example"]?.noted == now)
+        #expect(read.entries["other.example"]?.noted == .distantPast)
     }
 
     @Test("Hosts that a file lists without end make no room for others, and others need none of theirs")
@@ -101,7 +135,7 @@ struct TransportSecurityHostsTests {
                 "plain.example \"20270115 08:01:00\"", ".wide.example \"20270115 08:10:00\"",
             ]
         )
-        #expect(TransportSecurityHosts(text, now: now) == hosts)
+        #expect(TransportSecurityHosts(text, now: now).text(now: now) == text)
 
         let curls = TransportSecurityHosts(
             """
