@@ -17,18 +17,11 @@ final class ReadableFile: Sendable {
         if let refusal = Self.refusal(of: url, for: requestURL) { throw refusal }
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         let descriptor = uninterrupted { open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else {
-            let error = SystemError.current
-            let code: URLError.Code = error.code == EACCES ? .noPermissionsToReadFile : .fileDoesNotExist
-            throw Self.error(code, url.path, "can't be read: \(error)", error, for: requestURL)
-        }
+        guard descriptor >= 0 else { throw Self.error(.unreadable(.current), url.path, for: requestURL) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        if let fault = fstat(descriptor, &status) == 0 ? FileFault(status) : .unreadable(.current) {
             close(descriptor)
-            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
-            throw isDirectory
-                ? Self.error(.fileIsDirectory, url.path, "is a directory", for: requestURL)
-                : Self.error(.fileDoesNotExist, url.path, "is not a regular file", for: requestURL)
+            throw Self.error(fault, url.path, for: requestURL)
         }
         if status.st_size == 0, let refusal = Self.refusal(ofEmpty: descriptor, url.path, for: requestURL) {
             close(descriptor)
@@ -55,7 +48,7 @@ final class ReadableFile: Sendable {
             let problem = "has an unknown length: upload its content as data or as a stream"
             return error(.cannotOpenFile, path, problem, for: requestURL)
         case .failure(let cause):
-            return error(.cannotOpenFile, path, "can't be read: \(cause)", cause, for: requestURL)
+            return error(.unreadable(cause), path, for: requestURL)
         }
     }
 
@@ -84,6 +77,11 @@ final class ReadableFile: Sendable {
     /// - Parameter problem: What the file does, or is.
     func error(_ problem: String, _ cause: SystemError?, for requestURL: URL?) -> URLError {
         Self.error(.cannotOpenFile, description.path, problem, cause, for: requestURL)
+    }
+
+    /// Why the upload's file at `path` can't be sent.
+    static func error(_ fault: FileFault, _ path: String, for requestURL: URL?) -> URLError {
+        error(fault.code, path, fault.problem, fault.systemError, for: requestURL)
     }
 
     private static func error(

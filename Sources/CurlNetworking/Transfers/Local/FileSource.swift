@@ -21,14 +21,10 @@ final class FileSource: LocalSource {
         if let fault = url.faultAsFile { throw URLError(.badURL, url, "The URL \(fault).") }
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         descriptor = uninterrupted { Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw failure(.current) }
+        guard descriptor >= 0 else { throw failure(.unreadable(.current)) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure(.current) }
-        switch status.st_mode & S_IFMT {
-        case S_IFREG: break
-        case S_IFDIR: throw URLError(.fileIsDirectory, url, "The URL names a directory.")
-        default: throw URLError(.cannotOpenFile, url, "The URL names something that is no file.")
-        }
+        guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable(.current)) }
+        if let fault = FileFault(status) { throw failure(fault) }
         let isKnown = status.st_size > 0 || DescriptorBytes.isEmpty(descriptor) == .success(true)
         length = isKnown ? Int64(status.st_size) : nil
         return URLResponse(
@@ -46,7 +42,7 @@ final class FileSource: LocalSource {
         let count = piece.withUnsafeMutableBytes { buffer in
             uninterrupted { pread(descriptor, buffer.baseAddress, wanted, off_t(position)) }
         }
-        guard count >= 0 else { throw failure(.current) }
+        guard count >= 0 else { throw failure(.unreadable(.current)) }
         guard count > 0 else {
             guard length == nil else {
                 throw URLError(.cannotOpenFile, url, "The file became shorter while it was read.")
@@ -63,16 +59,7 @@ final class FileSource: LocalSource {
         descriptor = -1
     }
 
-    private func failure(_ error: SystemError) -> URLError {
-        URLError(Self.code(for: error), url, "The file could not be read: \(error).", error)
-    }
-
-    static func code(for error: SystemError) -> URLError.Code {
-        switch error.code {
-        case ENOENT, ENOTDIR: .fileDoesNotExist
-        case EACCES, EPERM: .noPermissionsToReadFile
-        case EISDIR: .fileIsDirectory
-        default: .cannotOpenFile
-        }
+    private func failure(_ fault: FileFault) -> URLError {
+        URLError(fault.code, url, "The file \(fault.problem).", fault.systemError)
     }
 }

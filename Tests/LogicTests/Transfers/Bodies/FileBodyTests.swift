@@ -1,4 +1,5 @@
 import CurlNetworkingLoopbackServer
+import CurlTransport
 import Foundation
 import Glibc
 import TestSupport
@@ -91,7 +92,7 @@ struct FileBodyTests {
         let directory = try TemporaryDirectory()
         #expect(Self.code { _ = try ReadableFile(directory.url.appendingPathComponent("x")) } == .fileDoesNotExist)
         #expect(Self.code { _ = try ReadableFile(directory.url) } == .fileIsDirectory)
-        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/dev/null")) } == .fileDoesNotExist)
+        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/dev/null")) } == .cannotOpenFile)
         let remote = try Sample.url("http://example.com/")
         #expect(Self.code { _ = try ReadableFile(remote) } == .fileDoesNotExist)
     }
@@ -139,7 +140,7 @@ struct FileBodyTests {
         let directory = try TemporaryDirectory()
         let path = directory.url.appendingPathComponent("pipe")
         #expect(mkfifo(path.path, 0o600) == 0)
-        #expect(Self.code { _ = try ReadableFile(path) } == .fileDoesNotExist)
+        #expect(Self.code { _ = try ReadableFile(path) } == .cannotOpenFile)
     }
 
     @Test("A file that may not be read says so")
@@ -150,6 +151,48 @@ struct FileBodyTests {
         try asOrdinaryUser {
             #expect(Self.code { _ = try ReadableFile(url) } == .noPermissionsToReadFile)
         }
+    }
+
+    @Test("An upload's file that can't be opened fails like that of a file URL", arguments: Unopened.allCases)
+    func sameErrors(unopened: Unopened) throws {
+        let directory = try TemporaryDirectory()
+        let url = try unopened.make(in: directory)
+        #expect(Self.code { _ = try ReadableFile(url) } == unopened.code)
+        let source = FileSource(url)
+        defer { source.close() }
+        #expect(Self.code { _ = try source.open() } == unopened.code)
+    }
+
+    enum Unopened: CaseIterable {
+        case missing, belowFile, directory, pipe, device, loop, longName
+
+        var code: URLError.Code {
+            switch self {
+            case .missing, .belowFile: .fileDoesNotExist
+            case .directory: .fileIsDirectory
+            case .pipe, .device, .loop, .longName: .cannotOpenFile
+            }
+        }
+
+        func make(in directory: TemporaryDirectory) throws -> URL {
+            let url = directory.url.appendingPathComponent("x")
+            switch self {
+            case .missing: return url
+            case .belowFile: return try directory.file(Data("abc".utf8)).appendingPathComponent("x")
+            case .directory: return directory.url
+            case .pipe: #expect(mkfifo(url.path, 0o600) == 0)
+            case .device: return URL(fileURLWithPath: "/dev/null")
+            case .loop: #expect(symlink("x", url.path) == 0)
+            case .longName: return directory.url.appendingPathComponent(String(repeating: "x", count: 300))
+            }
+            return url
+        }
+    }
+
+    @Test("A lack of descriptors isn't taken for a missing file")
+    func shortage() {
+        let fault = FileFault.unreadable(SystemError(code: EMFILE))
+        #expect(fault.code == .cannotOpenFile && fault.systemError?.code == EMFILE)
     }
 
     @Test("A refused or closed file leaves no descriptor behind")
