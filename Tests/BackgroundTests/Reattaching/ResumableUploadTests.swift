@@ -248,7 +248,7 @@ extension BackgroundTests {
         func origin() throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            let file = try #require(UploadFile(try rig.directory.file(Data("a".utf8))))
+            let file = try UploadFile(try rig.directory.file(Data("a".utf8)))
             let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
             func mayResume(
                 _ kind: TaskSubmission.Kind,

@@ -79,13 +79,16 @@ struct DescriptionTests {
         let directory = try TemporaryDirectory()
         let file = try directory.file(Data("content".utf8))
         let url = try #require(URL(string: "http://127.0.0.1:9/"))
-        let upload = try #require(UploadFile(file))
+        let upload = try UploadFile(file)
         #expect(upload.problem(for: url) == nil)
         try Data("other content".utf8).write(to: file)
         let changed = try #require(upload.problem(for: url))
         try FileManager.default.removeItem(at: file)
         let removed = try #require(upload.problem(for: url))
         #expect([changed.code, removed.code] == [.cannotOpenFile, .fileDoesNotExist])
+        #expect(mkdir(file.path, 0o700) == 0)
+        #expect(upload.problem(for: url)?.code == .fileIsDirectory)
+        #expect(rmdir(file.path) == 0)
         guard case .failure(let missing) = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file)) else {
             Issue.record("A file that doesn't exist can't be uploaded")
             return
@@ -106,6 +109,31 @@ struct DescriptionTests {
             return
         }
         #expect(error.code == .badURL && error.failingURL == request.url)
+    }
+
+    @Test("A file that no session can upload is refused with the same words as in others")
+    func refusedFiles() throws {
+        let directory = try TemporaryDirectory()
+        let url = try #require(URL(string: "http://127.0.0.1:9/"))
+        let pipe = directory.url.appendingPathComponent("pipe")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let loop = directory.url.appendingPathComponent("loop")
+        #expect(symlink("loop", loop.path) == 0)
+        let missing = directory.url.appendingPathComponent("none")
+        let others = ["/dev/null", "/proc/self/status"].map { URL(fileURLWithPath: $0) }
+        for file in [directory.url, pipe, loop, missing] + others {
+            guard case .failure(let error) = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file)) else {
+                Issue.record("\(file.path) is uploaded")
+                continue
+            }
+            let same = #expect(throws: URLError.self) { _ = try ReadableFile(file, for: url) }
+            #expect(error.code == same?.code && error.localizedDescription == same?.localizedDescription)
+        }
+        let empty = try directory.file(Data())
+        guard case .success = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(empty)) else {
+            Issue.record("An empty file is refused")
+            return
+        }
     }
 
     @Test("A configuration comes out as it went in, as far as an agent needs it")

@@ -33,10 +33,9 @@ enum BackgroundRules {
         let url = request?.url
         func refusal(
             _ text: String,
-            _ code: URLError.Code = .unknown,
-            _ details: [String: Any] = [:]
+            _ code: URLError.Code = .unknown
         ) -> Result<TaskSubmission.Kind, URLError> {
-            .failure(URLError(code, url, text, nil, details))
+            .failure(URLError(code, url, text))
         }
         if consumer.isHandler {
             return refusal("Completion handlers are not supported in background sessions: use the delegate.")
@@ -54,16 +53,25 @@ enum BackgroundRules {
         case (.downloadDelegate, _):
             return .success(.download)
         case (_, .file(let file)):
-            if let refusal = ReadableFile.refusal(of: file, for: url) { return .failure(refusal) }
-            guard let file = UploadFile(file) else {
-                let details = [NSFilePathErrorKey: file.path]
-                return refusal("The file to upload doesn't exist.", .fileDoesNotExist, details)
-            }
-            return .success(.upload(file))
+            return Result { () throws(URLError) in .upload(try upload(of: file, for: url)) }
         case (_, .data), (_, .stream):
             return refusal("Background sessions upload from files only.")
         case (_, .request):
             return refusal("Data tasks are not supported in background sessions: use download tasks.")
         }
+    }
+
+    /// The file of a new upload. Throws what an upload in any other session would fail with, as far as that can be told.
+    private static func upload(of url: URL, for requestURL: URL) throws(URLError) -> UploadFile {
+        if let refusal = ReadableFile.refusal(of: url, for: requestURL) { throw refusal }
+        let file: UploadFile
+        do throws(FileFault) {
+            file = try UploadFile(url)
+        } catch {
+            throw ReadableFile.error(error, url.path, for: requestURL)
+        }
+        // Only reading tells whether it has no bytes.
+        if file.length == 0 { _ = try ReadableFile(url, for: requestURL) }
+        return file
     }
 }

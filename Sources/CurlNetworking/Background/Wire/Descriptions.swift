@@ -168,11 +168,14 @@ struct UploadFile: Codable, Sendable, Equatable {
     var modifiedSeconds: Int64
     var modifiedNanoseconds: Int64
 
-    /// nil if there is no such file, or it isn't a regular one.
-    init?(_ url: URL) {
+    /// Throws if there is no such file, or it isn't a regular one.
+    ///
+    /// - Parameter url: A file URL.
+    init(_ url: URL) throws(FileFault) {
         var status = stat()
         path = url.standardizedFileURL.path
-        guard url.isFileURL, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard stat(path, &status) == 0 else { throw .unreadable(.current) }
+        if let fault = FileFault(status) { throw fault }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
         length = Int64(status.st_size)
@@ -184,15 +187,16 @@ struct UploadFile: Codable, Sendable, Equatable {
 
     /// Why it can't be sent to `destination` any more; nil if it is unchanged.
     func problem(for destination: URL) -> URLError? {
-        let now = UploadFile(url)
-        if now == self { return nil }
-        return URLError(
-            now == nil ? .fileDoesNotExist : .cannotOpenFile,
-            destination,
-            "The file to upload has been \(now == nil ? "removed" : "changed") since the task was made.",
-            nil,
-            [NSFilePathErrorKey: path]
-        )
+        let (code, cause): (URLError.Code, SystemError?)
+        do throws(FileFault) {
+            if try UploadFile(url) == self { return nil }
+            (code, cause) = (.cannotOpenFile, nil)
+        } catch {
+            (code, cause) = (error.code, error.systemError)
+        }
+        let change = code == .fileDoesNotExist ? "removed" : "changed"
+        let text = "The file to upload has been \(change) since the task was made."
+        return URLError(code, destination, text, cause, [NSFilePathErrorKey: path])
     }
 }
 
