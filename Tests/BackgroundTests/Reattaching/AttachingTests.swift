@@ -27,6 +27,25 @@ extension BackgroundTests {
             await first.crash()
         }
 
+        @Test("The first session of a program with an identifier has it, whichever gets the first task")
+        func inUseHere() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            _ = rig.session
+            let delegate = RecordingDelegate()
+            let second = rig.session(delegate)
+            defer { second.invalidateAndCancel() }
+            func download() -> URLSessionTask {
+                let task = second.downloadTask(with: rig.url("/"))
+                task.resume()
+                return task
+            }
+            #expect(try await delegate.completion(of: download())?.code == .backgroundSessionInUseByAnotherProcess)
+            try await rig.delegate.success(of: rig.download())
+            try await rig.finish()
+            try await delegate.success(of: download())
+        }
+
         @Test("A new task has its own program's configuration, whatever an earlier program's tasks are doing")
         func newConfiguration() async throws {
             let gate = Gate()

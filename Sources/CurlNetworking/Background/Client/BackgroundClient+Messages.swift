@@ -60,9 +60,8 @@ extension BackgroundClient {
     private func refused(_ refusal: Refusal) {
         switch refusal {
         case .inUse(let pid):
-            let text = "The background session \"\(identifier)\" is in use by process \(pid)."
-            let error = URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
-            // An earlier session of this process may already be invalid, and about to detach from the agent.
+            let error = isInUse(by: "process \(pid)")
+            // An earlier session of this process is closed, and about to detach from the agent.
             if pid == getpid() { retry(after: error) } else { fail(error) }
         case .version(let version):
             retry(
@@ -75,6 +74,11 @@ extension BackgroundClient {
         case .other(let text):
             fail(AgentLauncher.failure(text))
         }
+    }
+
+    func isInUse(by user: String) -> URLError {
+        let text = "The background session \"\(identifier)\" is in use by \(user)."
+        return URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
     }
 
     private func welcome(_ listings: [TaskListing], _ channel: Channel) {

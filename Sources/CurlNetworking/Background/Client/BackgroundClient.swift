@@ -18,6 +18,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     let identifier: String
     private let settings: SessionDescription
     private let launcher: AgentLauncher
+    private let claim: IdentifierClaim
     private(set) weak var core: SessionCore?
 
     // MARK: Queue
@@ -94,6 +95,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         self.core = core
         self.identifier = identifier
         folder = StateFolder(of: core.configuration)
+        claim = IdentifierClaim(identifier, in: folder)
         settings = SessionDescription(core.configuration, delegate: delegate)
         launcher = AgentLauncher(folder: folder, options: core.configuration.curl.background)
     }
@@ -302,6 +304,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private func connect() {
         guard case .connecting = phase else { return }
+        guard claim.isGranted() else { return retry(after: isInUse(by: "another session of this process")) }
         do throws(SystemError) {
             sayHello(on: try UnixSocket.connect(StateFolder.socketName, in: folder.url))
         } catch {
@@ -407,6 +410,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         case .detached, .connecting, .closed: break
         }
         phase = .closed
+        claim.giveUp()
         checkpoints.end()
     }
 }

@@ -1,0 +1,38 @@
+import CurlNetworkingLocks
+import Foundation
+
+/// A session's claim to a background session's identifier, which one session of this process has at a time: the first that was made,
+/// until it gives it up. Any thread.
+final class IdentifierClaim: Sendable {
+    private struct Name: Hashable {
+        var identifier: String
+        var folder: StateFolder
+    }
+
+    private static let holders = Mutex<[Name: ObjectIdentifier]>([:])
+    private let name: Name
+
+    init(_ identifier: String, in folder: StateFolder) {
+        name = Name(identifier: identifier, folder: folder)
+        _ = isGranted()
+    }
+
+    deinit {
+        giveUp()
+    }
+
+    /// Whether this session has the identifier. Takes it if no other has it any more.
+    func isGranted() -> Bool {
+        Self.holders.withLock { holders in
+            let holder = holders[name] ?? ObjectIdentifier(self)
+            holders[name] = holder
+            return holder == ObjectIdentifier(self)
+        }
+    }
+
+    func giveUp() {
+        Self.holders.withLock { holders in
+            if holders[name] == ObjectIdentifier(self) { holders[name] = nil }
+        }
+    }
+}
