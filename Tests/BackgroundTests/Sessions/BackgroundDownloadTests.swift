@@ -44,6 +44,8 @@ extension BackgroundTests {
             #expect(request.header("X-Own") == "o")
             #expect(request.header("X-Session") == "s")
             #expect(request.header("Authorization") == "Bearer b")
+            // The program's, and not the agent's.
+            #expect(request.header("User-Agent")?.hasPrefix(ProcessInfo.processInfo.processName) == true)
         }
 
         @Test("A task's time begins with its begin date, which may be changed")

@@ -157,7 +157,7 @@ struct DescriptionTests {
         // The agent counts the time of all attempts together.
         #expect(description.resourceTimeout == 5)
         #expect(same.timeoutIntervalForResource == .infinity)
-        #expect(same.httpAdditionalHeaders as? [String: String] == ["X-A": "b"])
+        #expect(same.httpAdditionalHeaders?["X-A"] as? String == "b")
         #expect(same.tlsMinimumSupportedProtocolVersion == .TLSv13)
         #expect(same.connectionProxyDictionary?["HTTPPort"] as? Int == 8080)
         #expect(same.curl.tls == configuration.curl.tls)
@@ -167,6 +167,17 @@ struct DescriptionTests {
         #expect(same.curl.proxy == configuration.curl.proxy)
         #expect(same.curl.httpVersion == .http1)
         #expect(same.curl.temporaryDirectory == folder)
+    }
+
+    @Test("Requests name the program and its languages, and not the agent's, unless the session says something else")
+    func programFields() throws {
+        let configuration = URLSessionConfiguration.background(withIdentifier: "a")
+        configuration.httpAdditionalHeaders = ["user-agent": "mine"]
+        let headers = try copy(SessionDescription(configuration, delegate: nil)).headers
+        let language = try #require(RequestEncoder.programFields.first { $0.name == "Accept-Language" })
+        #expect(headers == ["user-agent": "mine", language.name: language.value])
+        let program = SessionDescription(.background(withIdentifier: "a"), delegate: nil).headers["User-Agent"]
+        #expect(program?.hasPrefix(ProcessInfo.processInfo.processName) == true)
     }
 
     @Test("Proxies that can't be sent to an agent are refused, and not left out")

@@ -8,6 +8,7 @@ struct SessionDescription: Codable, Sendable {
     var requestTimeout: TimeInterval
     var resourceTimeout: TimeInterval
     var maximumConnectionsPerHost: Int
+    /// The configuration's, and what requests say about the program: otherwise they would say it about the agent.
     var headers: [String: String]
     /// nil if the program has set none.
     var minimumTLS: UInt16?
@@ -37,7 +38,8 @@ struct SessionDescription: Codable, Sendable {
         resourceTimeout = configuration.timeoutIntervalForResource
         maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         let fields = HeaderRules.additional(configuration.httpAdditionalHeaders ?? [:])
-        headers = Dictionary(fields.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+        let others = RequestEncoder.programFields.filter { !fields.contains($0.name) }
+        headers = Dictionary((fields + others).map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
         minimumTLS = configuration.chosenMinimumTLSVersion?.rawValue
         maximumTLS = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         proxies = configuration.connectionProxyDictionary.flatMap(Self.proxies)

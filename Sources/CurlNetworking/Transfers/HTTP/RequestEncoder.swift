@@ -70,9 +70,9 @@ enum RequestEncoder {
         /// Complete lines, one for each name.
         let list: HeaderList
 
-        private init(_ fields: KeyValuePairs<String, String>) {
-            (names, values) = (fields.map(\.key), fields.map(\.value))
-            list = HeaderList(fields.map { "\($0): \($1)" })
+        private init(_ fields: [HeaderField]) {
+            (names, values) = (fields.map(\.name), fields.map(\.value))
+            list = HeaderList(fields.map { "\($0.name): \($0.value)" })
         }
 
         /// - Parameter asksForPart: The request has a `Range`. A part of a coded body begins in the middle of it, where no decoder can (RFC 9110
@@ -82,19 +82,22 @@ enum RequestEncoder {
             return asksForPart ? forParts : withCodings
         }
 
-        private static let userAgent = "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"
-        private static let language = acceptLanguage(Locale.preferredLanguages)
-
         private static let withCodings = ContentCoding.offer.map(accepting) ?? withoutCodings
         private static let forParts = accepting(ContentCoding.noCoding)
 
         private static func accepting(_ codings: String) -> Defaults {
-            Defaults(["User-Agent": userAgent, "Accept-Language": language, "Accept-Encoding": codings])
+            Defaults(programFields + [HeaderField(name: "Accept-Encoding", value: codings)])
         }
 
         /// For programs that can make libcurl offer other codings, or none: then libcurl writes `Accept-Encoding`.
-        private static let withoutCodings = Defaults(["User-Agent": userAgent, "Accept-Language": language])
+        private static let withoutCodings = Defaults(programFields)
     }
+
+    /// What a request says about this program and its user unless it says something else.
+    static let programFields = [
+        HeaderField(name: "User-Agent", value: "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"),
+        HeaderField(name: "Accept-Language", value: acceptLanguage(Locale.preferredLanguages)),
+    ]
 
     /// The value of a field that is sent with every request for a whole that doesn't set it itself; nil if there is no such field.
     ///
