@@ -30,7 +30,7 @@ extension URLError {
             return
         }
         if let error = error as? URLError {
-            self = error
+            self = error.with(url: url)
         } else {
             self.init(.unknown, url, "configureTransfer: \(error)", nil, [NSUnderlyingErrorKey: error])
         }

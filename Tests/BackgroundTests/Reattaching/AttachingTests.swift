@@ -19,7 +19,7 @@ extension BackgroundTests {
 
             let task = rig.download()
             let error = try await rig.delegate.completion(of: task)
-            #expect(error?.code == .backgroundSessionInUseByAnotherProcess)
+            #expect(error?.code == .backgroundSessionInUseByAnotherProcess && error?.failingURL == rig.url("/"))
             #expect(await rig.session.allTasks.isEmpty)
             rig.session.invalidateAndCancel()
             gate.open()

@@ -118,7 +118,8 @@ extension BackgroundTests {
             defer { session.invalidateAndCancel() }
             let task = session.downloadTask(with: try #require(url))
             task.resume()
-            #expect(try await delegate.completion(of: task)?.code == .backgroundSessionWasDisconnected)
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .backgroundSessionWasDisconnected && error?.failingURL == url)
         }
     }
 }

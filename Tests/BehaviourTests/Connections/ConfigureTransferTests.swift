@@ -174,7 +174,7 @@ struct ConfigureTransferTests {
         #expect(try await refusal { try $0.set("SSLVERSION", 9999) }.code == Int(CurlCode.badFunctionArgument.rawValue))
     }
 
-    @Test("An error that is caught stops nothing, and a URLError of the closure's own is the task's")
+    @Test("An error that is caught stops nothing, and a URLError of the closure's own is the task's, about its request")
     func ownErrors() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -184,7 +184,8 @@ struct ConfigureTransferTests {
         }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url("/")).text == "hello")
-        #expect(await session.load(server.url("/no")).error?.code == .userCancelledAuthentication)
+        let error = await session.load(server.url("/no")).error
+        #expect(error?.code == .userCancelledAuthentication && error?.failingURL == server.url("/no"))
         #expect(await session.load(server.url("/")).text == "hello")
     }
 }

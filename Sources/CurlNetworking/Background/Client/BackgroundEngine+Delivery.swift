@@ -96,6 +96,8 @@ extension BackgroundEngine {
     private var unusedResumeData: Data? { isRecorded ? nil : resumeData }
 
     private func failure(_ error: URLError, _ resumeData: Data?) -> Outcome {
+        // An error about the agent or the session is the same for all tasks.
+        let error = error.with(url: originalRequest?.url)
         guard let resumeData else { return .failure(error) }
         return .failure(
             kind == .download ? error.with(resumeData: resumeData) : error.with(uploadResumeData: resumeData)
@@ -192,7 +194,7 @@ extension BackgroundEngine {
                 return .failure(unreadable(error))
             }
         case .download:
-            guard let file else { return .failure(URLError(.cannotOpenFile, nil, "The agent named no file.")) }
+            guard let file else { return failure(URLError(.cannotOpenFile, nil, "The agent named no file."), nil) }
             handOver.withLock { $0 = .due(file) }
             return .delivered
         }

@@ -173,6 +173,13 @@ extension URLError {
         return URLError(code, userInfo: userInfo.merging(names) { $1 })
     }
 
+    /// A copy that is about a request to `url`, unless it names another URL already.
+    func with(url: URL?) -> URLError {
+        guard let url, userInfo[NSURLErrorFailingURLErrorKey] == nil else { return self }
+        let names: [String: Any] = [NSURLErrorFailingURLErrorKey: url, Self.failingURLStringKey: url.absoluteString]
+        return URLError(code, userInfo: userInfo.merging(names) { own, _ in own })
+    }
+
     /// An error about a file as one about a request to `url`, which names the file.
     func forRequest(to url: URL?) -> URLError {
         guard let url, let file = failingURL else { return self }

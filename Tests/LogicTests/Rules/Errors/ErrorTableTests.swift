@@ -16,6 +16,15 @@ struct ErrorTableTests {
         TransferFailure(code: code, text: text, systemErrno: errno, phase: phase)
     }
 
+    @Test("An error that names no URL is about the request's, and one that does stays about that one")
+    func addedURL() throws {
+        let (url, other) = (try Sample.url("http://a/"), try Sample.url("http://b/"))
+        let error = URLError(.backgroundSessionWasDisconnected, nil, "Gone.").with(url: url)
+        #expect(error.failingURL == url && error.failureURLString == url.absoluteString)
+        #expect(error.localizedDescription == "Gone.")
+        #expect(URLError(.cancelled, other, "Cancelled.").with(url: url).failingURL == other)
+    }
+
     /// What libcurl says of a number that is no code.
     static let noText = CurlCode(rawValue: 9999).text
 
