@@ -127,7 +127,8 @@ extension URLError {
             CurlErrorKey.text: failure.text,
             CurlErrorKey.phase: failure.phase.rawValue,
         ]
-        if failure.verification != 0 { details[CurlErrorKey.verification] = failure.verification }
+        let verification = failure.openSSLVerification
+        if verification != 0 { details[CurlErrorKey.verification] = verification }
         self.init(ErrorTable.code(for: failure), url, failure.text, systemError, details)
     }
 

@@ -20,7 +20,7 @@ extension CertificateProblem {
     /// nil if the transfer failed for another reason.
     init?(_ code: CurlCode, verification: Int, text: String) {
         switch code {
-        // libcurl compares the host by itself, and reports a mismatch only in its text.
+        // libcurl compares the host by itself, and says only in its text that it is another.
         case .peerFailedVerification where verification <= X509Result.unspecified && text.contains("subject name"):
             self = .wrongHost
         case .peerFailedVerification:
@@ -37,6 +37,19 @@ extension CertificateProblem {
         case .unknownRoot: .serverCertificateHasUnknownRoot
         case .wrongHost, .revoked, .otherPublicKey, .other: .serverCertificateUntrusted
         }
+    }
+}
+
+extension TransferFailure {
+    /// Why the server's certificate isn't trusted, as OpenSSL numbers it, also where libcurl itself has found that it is another host's; 0
+    /// for no reason.
+    var openSSLVerification: Int {
+        guard verification <= X509Result.unspecified,
+            CertificateProblem(code, verification: verification, text: text) == .wrongHost
+        else { return verification }
+        // "… target host name '127.0.0.1'"
+        let host = text.split(separator: "'").last.map(String.init) ?? ""
+        return IPAddress(host) == nil ? X509Result.hostnameMismatch : X509Result.addressMismatch
     }
 }
 

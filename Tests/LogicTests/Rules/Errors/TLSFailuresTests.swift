@@ -30,12 +30,20 @@ struct TLSFailuresTests {
         #expect(error.userInfo[CurlErrorKey.verification] as? Int == number)
     }
 
-    @Test("libcurl's own comparison of the host is known by its words")
-    func host() {
-        let text = "SSL: no alternative certificate subject name matches target host name '127.0.0.1'"
+    @Test(
+        "libcurl's own comparison of the host is known by its words, and has OpenSSL's number",
+        arguments: [
+            ("SSL: no alternative certificate subject name matches target host name '127.0.0.1'", 64),
+            ("SSL: no alternative certificate subject name matches target ipv6 address '::1'", 64),
+            ("SSL: certificate subject name 'a.test' does not match target host name 'b.test'", 62),
+            ("SSL: unable to obtain common name from peer certificate: no subject name", 62),
+        ]
+    )
+    func host(text: String, number: Int) {
         let error = URLError(Self.failure(.peerFailedVerification, 1, text), url: nil)
         #expect(error.code == .serverCertificateUntrusted)
         #expect(error.certificateProblem == .wrongHost)
+        #expect(error.userInfo[CurlErrorKey.verification] as? Int == number)
     }
 
     @Test("A failure of another kind has no problem with a certificate")
