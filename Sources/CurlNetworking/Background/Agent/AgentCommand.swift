@@ -32,7 +32,8 @@ package enum AgentCommand {
         case "--status": return status(of: folders)
         case "--cancel-all": return cancelAll(in: folders)
         case "--print-systemd-units":
-            for folder in folders { print(units(for: folder)) }
+            let program = AgentLauncher.runningProgram ?? "/usr/libexec/curlnetworking-agent"
+            for folder in folders { print(SystemdUnits(folder: folder, program: program).text) }
             return 0
         case "--systemd" where arguments.count == 2: return runForSystemd(folders[0])
         default: return complainOfUse(usage)
@@ -119,37 +120,6 @@ package enum AgentCommand {
     }
 
     // MARK: - systemd
-
-    private static func units(for folder: StateFolder) -> String {
-        // Readable, and no other folder's.
-        let readable = folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
-        let name = "curlnetworking-\(readable)-\(SHA256.digest(of: folder.url.path.utf8).prefix(8))"
-        let program = AgentLauncher.runningProgram ?? "/usr/libexec/curlnetworking-agent"
-        // A percent sign begins a specifier.
-        let path = folder.url.path.replacingOccurrences(of: "%", with: "%%")
-        return """
-            # ~/.config/systemd/user/\(name).socket
-            [Unit]
-            Description=Background transfers in \(path)
-
-            [Socket]
-            ListenStream=\(path)/\(StateFolder.socketName)
-            SocketMode=0600
-            DirectoryMode=0700
-
-            [Install]
-            WantedBy=sockets.target
-
-            # ~/.config/systemd/user/\(name).service
-            [Unit]
-            Description=Background transfers in \(path)
-
-            [Service]
-            ExecStart="\(program.replacingOccurrences(of: "%", with: "%%"))" --systemd "\(path)"
-            KillMode=process
-
-            """
-    }
 
     private static func runForSystemd(_ folder: StateFolder) -> Int32 {
         let environment = ProcessInfo.processInfo.environment
