@@ -449,7 +449,11 @@ final class AgentTask: @unchecked Sendable {
             switch result {
             case .failure(let error) where error.isTransient:
                 let delay = backoff.delay(jitter: .random(in: 0...1))
-                session.after(delay) { [self] in sync(file, ending, isRecorded: isRecorded) }
+                session.after(delay) { [weak self] in
+                    // Forgotten meanwhile, and perhaps the session as well.
+                    guard let self, case .syncing = phase else { return }
+                    sync(file, ending, isRecorded: isRecorded)
+                }
             case .failure(let error):
                 end(aboutFile(error), resumeData: nil)
             case .success:
