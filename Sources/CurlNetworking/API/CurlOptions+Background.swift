@@ -22,7 +22,7 @@ extension CurlOptions {
         /// root. A name without a slash is looked up in `$PATH`.
         public var launchCommand: [String] = []
 
-        /// The size in bytes from which a download is resumed, not restarted, after the agent was killed. Smaller ones aren't worth a
+        /// The number of received bytes from which a download is resumed, not restarted, after the agent was killed. Fewer aren't worth a
         /// record, and neither is their result if the program takes it within a second.
         public var resumableSize: Int64 = 256 * 1024
 
