@@ -4,16 +4,20 @@ import Foundation
 ///
 /// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists and on numbers that aren't UTF-8; such data never
 /// reaches it. So whatever is read back is written as XML in UTF-8, and with a limit on its arrays and dictionaries.
-enum UntrustedPropertyList {
-    struct Limits {
+package enum UntrustedPropertyList {
+    package struct Limits: Sendable {
         /// Of the whole list.
-        let bytes: Int
+        package let bytes: Int
         /// The most arrays and dictionaries, and so the deepest nesting.
         let containers: Int
+
+        package init(bytes: Int, containers: Int) {
+            (self.bytes, self.containers) = (bytes, containers)
+        }
     }
 
     /// What `decode` reads back; nil if `value` can't be encoded, or is too large.
-    static func encode(_ value: some Encodable, _ limits: Limits) -> Data? {
+    package static func encode(_ value: some Encodable, _ limits: Limits) -> Data? {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml
         guard let data = try? encoder.encode(value), data.count <= limits.bytes else { return nil }
@@ -21,7 +25,7 @@ enum UntrustedPropertyList {
     }
 
     /// nil for data that is beyond the limits, or no `Value`.
-    static func decode<Value: Decodable>(_ data: Data, _ limits: Limits) -> Value? {
+    package static func decode<Value: Decodable>(_ data: Data, _ limits: Limits) -> Value? {
         guard data.count <= limits.bytes, isHarmless(data, containers: limits.containers) else { return nil }
         return try? PropertyListDecoder().decode(Value.self, from: data)
     }

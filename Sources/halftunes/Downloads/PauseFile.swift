@@ -1,3 +1,4 @@
+import CurlNetworking
 import Foundation
 
 /// The file written beside a paused download's destination, as `name.resume`: the resume data, and the download it belongs to.
@@ -14,7 +15,8 @@ struct PauseFile: Codable, Equatable, Sendable {
 
     private static let currentVersion = 1
     static let suffix = ".resume"
-    private static let largestSize = 4 << 20
+    /// Room for the resume data in Base64.
+    private static let limits = UntrustedPropertyList.Limits(bytes: 4 << 20, containers: 8)
 
     /// Whether a partial file of this name may be needed. Resume data is opaque, but it can't need a file that it doesn't mention.
     func mentions(_ name: String) -> Bool {
@@ -36,10 +38,9 @@ struct PauseFile: Codable, Equatable, Sendable {
 
     /// - Throws: If the file can't be read, or isn't one of ours.
     init(contentsOf url: URL) throws {
-        let data = try PrivateFile.read(url, upTo: Self.largestSize) ?? Data()
+        let content: Self? = try PrivateFile.read(url, Self.limits)
         let name = url.lastPathComponent.dropLast(Self.suffix.count)
-        guard url.lastPathComponent.hasSuffix(Self.suffix), !name.isEmpty,
-            var decoded = try? PropertyListDecoder().decode(Self.self, from: data),
+        guard url.lastPathComponent.hasSuffix(Self.suffix), !name.isEmpty, var decoded = content,
             decoded.version == Self.currentVersion, URL(webAddress: decoded.item.url.absoluteString) != nil
         else { throw PauseFileError.notOurs(url.lastPathComponent) }
         decoded.item.fileName = String(name)
@@ -50,9 +51,7 @@ struct PauseFile: Codable, Equatable, Sendable {
     ///
     /// - Parameter folder: Where it is written before it is renamed, on the same file system.
     func write(to url: URL, by folder: URL) throws {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        try PrivateFile.write(encoder.encode(self), to: url, by: folder)
+        try PrivateFile.write(self, Self.limits, to: url, by: folder)
     }
 }
 

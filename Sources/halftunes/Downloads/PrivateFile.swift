@@ -1,3 +1,4 @@
+import CurlNetworking
 import Foundation
 import Glibc
 
@@ -15,10 +16,18 @@ struct SystemCallError: LocalizedError {
     var errorDescription: String? { "\(subject): \(String(cString: strerror(code)))" }
 }
 
-/// Files that only their owner can access.
+/// Files that only their owner can access. What is read back from one may be anybody's.
 enum PrivateFile {
     /// Writes a file of mode 0600 in `folder` and then renames it, so that `url` is never half written.
-    static func write(_ data: Data, to url: URL, by folder: URL) throws {
+    ///
+    /// - Throws: If it can't be written, or `read` would refuse it.
+    static func write(
+        _ value: some Encodable,
+        _ limits: UntrustedPropertyList.Limits,
+        to url: URL,
+        by folder: URL
+    ) throws {
+        guard let data = UntrustedPropertyList.encode(value, limits) else { throw CocoaError(.propertyListWriteInvalid) }
         let temporary = folder.appendingPathComponent("\(UUID().uuidString).tmp")
         let descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(url.path) }
@@ -34,14 +43,16 @@ enum PrivateFile {
         }
     }
 
-    /// What a file begins with; nil if it is empty or can't be read. Never blocks on something that isn't a regular file.
+    /// nil if there is something else in the file, or too much of it, or it can't be read. Never blocks on something that isn't a regular
+    /// file.
     ///
     /// - Throws: If it can't be opened.
-    static func read(_ url: URL, upTo count: Int) throws -> Data? {
+    static func read<Value: Decodable>(_ url: URL, _ limits: UntrustedPropertyList.Limits) throws -> Value? {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw SystemCallError(url.path) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        return try? file.read(upToCount: count)
+        guard let data = try? file.read(upToCount: limits.bytes + 1) else { return nil }
+        return UntrustedPropertyList.decode(data, limits)
     }
 
     /// Moves a file within the same file system, replacing what was there.

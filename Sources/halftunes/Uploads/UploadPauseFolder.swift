@@ -1,3 +1,4 @@
+import CurlNetworking
 import Foundation
 import Glibc
 
@@ -12,7 +13,8 @@ struct UploadPauseFolder {
     }
 
     static let suffix = ".upload"
-    private static let largestSize = 1 << 20
+    /// Room for the resume data in Base64.
+    private static let limits = UntrustedPropertyList.Limits(bytes: 1 << 20, containers: 8)
 
     /// The session's temporary directory.
     let url: URL
@@ -32,16 +34,13 @@ struct UploadPauseFolder {
 
     /// nil if there is none for the catalogue, or none any more: the session removes its files when an answer ends the upload.
     var resumeData: Data? {
-        guard !privateFiles.isEmpty, let data = try? PrivateFile.read(note, upTo: Self.largestSize),
-            let content = try? PropertyListDecoder().decode(Content.self, from: data), content.api == api
+        guard !privateFiles.isEmpty, let content: Content = try? PrivateFile.read(note, Self.limits), content.api == api
         else { return nil }
         return content.resumeData
     }
 
     func write(_ resumeData: Data) throws {
-        let encoder = PropertyListEncoder()
-        encoder.outputFormat = .binary
-        try PrivateFile.write(encoder.encode(Content(api: api, resumeData: resumeData)), to: note, by: url)
+        try PrivateFile.write(Content(api: api, resumeData: resumeData), Self.limits, to: note, by: url)
     }
 
     /// Removes the folder if there is nothing in it.

@@ -155,6 +155,26 @@ struct HalfTunesFileTests {
         #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: directory.url) }
     }
 
+    @Test("A pause file nested so deeply that reading it would crash is none, and hides no other")
+    func nesting() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.file("a.wav.resume", Sample.propertyList(nested: 20_000))
+        #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: file) }
+        let folder = try DownloadFolder(directory.url.path)
+        try folder.save(Self.pauseFile("http://h/song.wav"))
+        #expect(folder.pauseFiles.map(\.item.fileName) == ["song.wav"])
+    }
+
+    @Test("A title may have characters that XML can't", arguments: ["a\0b", "\u{1}", "\u{FFFE}", "<array>", "]]>", "\r\n"])
+    func title(_ title: String) throws {
+        let directory = try TemporaryDirectory()
+        let folder = try DownloadFolder(directory.url.path)
+        var written = try Self.pauseFile("http://h/song.wav")
+        written.item.title = title
+        try folder.save(written)
+        #expect(folder.pauseFile(of: written.item) == written)
+    }
+
     // MARK: - The folder
 
     @Test("Partial files stay while another program uses the folder, or a pause file names them")

@@ -47,6 +47,12 @@ enum Sample {
         )
     }
 
+    /// A property list of arrays in one another.
+    static func propertyList(nested depth: Int) -> Data {
+        let (open, close) = (String(repeating: "<array>", count: depth), String(repeating: "</array>", count: depth))
+        return Data("<?xml version=\"1.0\"?><plist><dict><key>a</key>\(open)\(close)</dict></plist>".utf8)
+    }
+
     /// What a session with this configuration works with.
     static func settings(_ change: (URLSessionConfiguration) -> Void = { _ in }) -> SessionSettings {
         let configuration = URLSessionConfiguration.ephemeral

@@ -5,11 +5,6 @@ import Testing
 
 @Suite("Property lists of others")
 struct UntrustedPropertyListTests {
-    private static func nested(_ depth: Int) -> Data {
-        let (open, close) = (String(repeating: "<array>", count: depth), String(repeating: "</array>", count: depth))
-        return Data("<?xml version=\"1.0\"?><plist><dict><key>a</key>\(open)\(close)</dict></plist>".utf8)
-    }
-
     @Test("What is written is read back")
     func roundTrip() throws {
         let list: [String: Any] = ["a": 1, "b": ["c": [true, "d"]], "e": Data([1, 2])]
@@ -20,9 +15,9 @@ struct UntrustedPropertyListTests {
 
     @Test("What is nested too deeply for Foundation's reader never reaches it")
     func nesting() {
-        #expect(UntrustedPropertyList.dictionary(Self.nested(1_000_000), containers: 1000) == nil)
-        #expect(UntrustedPropertyList.dictionary(Self.nested(10), containers: 12) != nil)
-        #expect(UserInfo.decode(Self.nested(1_000_000)).isEmpty)
+        #expect(UntrustedPropertyList.dictionary(Sample.propertyList(nested: 1_000_000), containers: 1000) == nil)
+        #expect(UntrustedPropertyList.dictionary(Sample.propertyList(nested: 10), containers: 12) != nil)
+        #expect(UserInfo.decode(Sample.propertyList(nested: 1_000_000)).isEmpty)
     }
 
     @Test("A number that isn't UTF-8, at which Foundation's reader traps, never reaches it")
@@ -69,7 +64,7 @@ struct UntrustedPropertyListTests {
         let folder = URL(fileURLWithPath: "/tmp")
         let proxies = try description.makeConfiguration(in: folder).connectionProxyDictionary
         #expect(proxies?["HTTPProxy"] as? String == "proxy.example")
-        description.proxies = Self.nested(1_000_000)
+        description.proxies = Sample.propertyList(nested: 1_000_000)
         #expect(throws: CocoaError.self) { try description.makeConfiguration(in: folder) }
     }
 }

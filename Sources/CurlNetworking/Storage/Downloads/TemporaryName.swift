@@ -2,7 +2,7 @@ import Foundation
 
 /// The names of private files in the directory for temporary files: unguessable, and different for each purpose. Resume data is untrusted, and must
 /// not have a file taken for one of another purpose: what is in a download's file, a server has written.
-enum TemporaryName: String, CaseIterable {
+package enum TemporaryName: String, CaseIterable {
     /// Owned by the process that holds the file's lock; abandoned if none does: see `AbandonedFiles`.
     case active = "CurlNetworkingTransfer_"
     /// Named by resume data or owned by a program, which alone know when it can go.
@@ -22,7 +22,7 @@ enum TemporaryName: String, CaseIterable {
     }
 
     /// Whether `name` has this form. Such a name can't lead out of its directory.
-    func matches(_ name: String) -> Bool {
+    package func matches(_ name: String) -> Bool {
         guard name.hasPrefix(rawValue), name.hasSuffix(Self.suffix) else { return false }
         let middle = name.dropFirst(rawValue.count).dropLast(Self.suffix.count).utf8
         return middle.count == 32
