@@ -110,7 +110,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
                 _ = download.found(length: length)
             }
             update(download)
-            if case .checking = download.state { check(item, arrival: arrival?.file) } else { enqueue(item.url) }
+            if case .checking = download.state { check(item, arrival: arrival) } else { enqueue(item.url) }
         }
     }
 
@@ -233,8 +233,8 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     /// - Parameter arrival: The file that isn't in its place yet; nil to check the one that is. That one stays until the other is right.
-    func check(_ item: DownloadItem, arrival: URL? = nil) {
-        compare(arrival ?? folder.destination(of: item), with: item) { [self] result in
+    func check(_ item: DownloadItem, arrival: Arrival? = nil) {
+        compare(arrival?.file ?? folder.destination(of: item), with: item) { [self] result in
             do {
                 let isRight = try result.get()
                 if let arrival, isRight != false { try folder.install(arrival, as: item) }

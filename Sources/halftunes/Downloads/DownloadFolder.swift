@@ -1,4 +1,3 @@
-import CurlNetworking
 import Foundation
 import Glibc
 
@@ -70,41 +69,29 @@ final class DownloadFolder: Sendable {
     }
 
     /// In bytes; nil if there is no such file.
-    func length(of item: DownloadItem) -> Int64? { Self.length(of: destination(of: item)) }
-
-    private static func length(of file: URL) -> Int64? {
+    func length(of item: DownloadItem) -> Int64? {
         var status = stat()
-        guard stat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        guard stat(destination(of: item).path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return Int64(status.st_size)
     }
 
-    /// Where a file from the item's address is while it is checked. Nothing tidies it away: if the program is killed meanwhile, the next one that
-    /// wants the item finds it.
-    private func arrival(of item: DownloadItem) -> URL {
-        let name = SHA256.digest(of: item.url.absoluteString.utf8)
-        return partials.appendingPathComponent("\(name).arrived", isDirectory: false)
-    }
-
     /// Moves a downloaded file from its temporary location to another, where it can be checked beside what has its name.
-    func accept(_ location: URL, of item: DownloadItem) throws -> URL {
-        let arrival = arrival(of: item)
-        try PrivateFile.move(location, to: arrival)
-        return arrival
+    func accept(_ location: URL, of item: DownloadItem) throws -> Arrival {
+        try Arrival(location, from: item.url, in: partials)
     }
 
-    /// The file that an earlier run has accepted and not checked, and its length in bytes; nil if there is none.
-    func uncheckedArrival(of item: DownloadItem) -> (file: URL, length: Int64)? {
-        let file = arrival(of: item)
-        return Self.length(of: file).map { (file, $0) }
+    /// The file that a killed program has accepted and not checked; nil if there is none.
+    func uncheckedArrival(of item: DownloadItem) -> Arrival? {
+        Arrival.left(from: item.url, in: partials)
     }
 
     /// Gives a file that has arrived its name, in place of what had it.
-    func install(_ arrival: URL, as item: DownloadItem) throws {
-        try PrivateFile.move(arrival, to: destination(of: item))
+    func install(_ arrival: Arrival, as item: DownloadItem) throws {
+        try PrivateFile.move(arrival.file, to: destination(of: item))
     }
 
-    func remove(_ arrival: URL) {
-        unlink(arrival.path)
+    func remove(_ arrival: Arrival) {
+        unlink(arrival.file.path)
     }
 
     // MARK: - Paused downloads

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -254,10 +255,35 @@ struct HalfTunesFileTests {
         #expect(arrival.length == 4)
         #expect(folder.uncheckedArrival(of: try Self.item("http://other/song.wav"))?.length == nil)
         #expect(directory.content == [".halftunes"])
-        try folder.install(arrival.file, as: item)
+        try folder.install(arrival, as: item)
         #expect(folder.uncheckedArrival(of: item)?.length == nil)
         folder.tidy()
         #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("Programs that download from the same address at once keep to their own files, and all succeed")
+    func arrivalsAtOnce() throws {
+        let directory = try TemporaryDirectory()
+        let item = try Self.item("http://h/song.wav")
+        let folders = try (0..<3).map { _ in try DownloadFolder(directory.url.path) }
+        let arrivals = try folders.enumerated().map { number, folder in
+            let file = try directory.file("\(number)", Data("song".utf8))
+            // The session has its own lock as long as it reports the download.
+            let session = try FileHandle(forReadingFrom: file)
+            defer { try? session.close() }
+            #expect(flock(session.fileDescriptor, LOCK_EX | LOCK_NB) == 0)
+            return try folder.accept(file, of: item)
+        }
+        #expect(Set(arrivals.map(\.file)).count == 3)
+        let latecomer = try DownloadFolder(directory.url.path)
+        #expect(latecomer.uncheckedArrival(of: item)?.file == nil)
+        try folders[0].install(arrivals[0], as: item)
+        folders[1].remove(arrivals[1])
+        try folders[2].install(arrivals[2], as: item)
+        for folder in folders { folder.tidy() }
+        latecomer.tidy()
+        #expect(latecomer.length(of: item) == 4)
+        withExtendedLifetime(arrivals) {}
     }
 
     @Test("A folder that can't be had is an error that says which")
