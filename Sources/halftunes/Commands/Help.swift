@@ -119,7 +119,7 @@ private enum Help {
 
         An upload resumes by itself after a lost connection. Ctrl-C pauses it to a '.upload' folder beside the
         recording, and so does an error; the same command resumes from there, and one with another catalogue
-        starts anew.
+        starts anew. None of that works if something else has the folder's name, or it can't be made.
 
         options:
               --api URL        the catalogue ('halftunes serve', http://127.0.0.1:\(CatalogueServer.usualPort))

@@ -25,7 +25,12 @@ struct DemoUpload {
         defer { server.stop() }
         let act = DemoAct<RecordingUpload.Event>(timeLimit: timeLimit)
         defer { act.end() }
-        let upload = RecordingUpload(file, to: server.url, report: act.report)
+        let upload = RecordingUpload(
+            file,
+            to: server.url,
+            from: FileManager.default.temporaryDirectory,
+            report: act.report
+        )
         var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
         events: for await element in act {
             switch element {

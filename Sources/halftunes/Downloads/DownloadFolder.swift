@@ -11,7 +11,7 @@ final class DownloadFolder: Sendable {
     let url: URL
     /// Where the partial files are.
     let partials: URL
-    private let lock: Int32
+    private let shared: SharedFolder
 
     /// Creates the folder if there is none.
     init(_ path: String) throws {
@@ -20,11 +20,9 @@ final class DownloadFolder: Sendable {
         // Resume data records where its partial file is, so the path must be the same no matter how it was given.
         self.url = url.resolvingSymlinksInPath()
         partials = self.url.appendingPathComponent(".halftunes", isDirectory: true)
-        lock = try Self.lock(partials, of: self.url)
-    }
-
-    deinit {
-        close(lock)
+        shared = try SharedFolder(partials) { [partials, url = self.url] in
+            Self.sweep(partials, needed: Self.pauseFiles(in: url))
+        }
     }
 
     /// What cancels the folder's downloads in the background, as typed into a shell.
@@ -38,28 +36,6 @@ final class DownloadFolder: Sendable {
         guard error.code == ENOENT, parent != path else { throw error }
         try makeDirectory(parent)
         guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw SystemCallError(path) }
-    }
-
-    /// Creates the directory with access for us only, tidies it if no one else uses it, and takes a shared lock on it.
-    private static func lock(_ partials: URL, of folder: URL) throws -> Int32 {
-        let path = partials.path
-        while true {
-            if mkdir(path, 0o700) != 0, errno != EEXIST { throw SystemCallError(path) }
-            let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                if errno == ENOENT { continue }
-                throw SystemCallError(path)
-            }
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { sweep(partials, needed: pauseFiles(in: folder)) }
-            // Another program that held the lock removed it meanwhile.
-            flock(descriptor, LOCK_SH)
-            var locked = stat()
-            var named = stat()
-            if fstat(descriptor, &locked) == 0, lstat(path, &named) == 0, locked.st_ino == named.st_ino {
-                return descriptor
-            }
-            close(descriptor)
-        }
     }
 
     // MARK: - Finished files
@@ -128,13 +104,10 @@ final class DownloadFolder: Sendable {
 
     // MARK: - Partial files
 
-    /// Removes the partial files that are no longer needed, if no one else uses the folder, and their directory if nothing is paused.
+    /// Removes the partial files that are no longer needed, if no one else uses the folder, and their directory if it is empty then.
     /// Call it when finished.
     func tidy() {
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else { return }
-        let needed = pauseFiles
-        Self.sweep(partials, needed: needed)
-        if needed.isEmpty { rmdir(partials.path) }
+        shared.leave { Self.sweep(partials, needed: pauseFiles) }
     }
 
     private static func sweep(_ partials: URL, needed: [PauseFile]) {

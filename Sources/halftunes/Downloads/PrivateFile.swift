@@ -18,6 +18,13 @@ struct SystemCallError: LocalizedError {
 
 /// Files that only their owner can access. What is read back from one may be anybody's.
 enum PrivateFile {
+    private static let suffix = ".tmp"
+
+    /// Whether a file of this name may be left over from a program that was killed while it wrote another.
+    static func isTemporary(_ name: String) -> Bool {
+        name.hasSuffix(suffix) && UUID(uuidString: String(name.dropLast(suffix.count))) != nil
+    }
+
     /// Writes a file of mode 0600 in `folder` and then renames it, so that `url` is never half written.
     ///
     /// - Throws: If it can't be written, or `read` would refuse it.
@@ -27,8 +34,10 @@ enum PrivateFile {
         to url: URL,
         by folder: URL
     ) throws {
-        guard let data = UntrustedPropertyList.encode(value, limits) else { throw CocoaError(.propertyListWriteInvalid) }
-        let temporary = folder.appendingPathComponent("\(UUID().uuidString).tmp")
+        guard let data = UntrustedPropertyList.encode(value, limits) else {
+            throw CocoaError(.propertyListWriteInvalid)
+        }
+        let temporary = folder.appendingPathComponent("\(UUID().uuidString)\(suffix)")
         let descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw SystemCallError(url.path) }
         do {

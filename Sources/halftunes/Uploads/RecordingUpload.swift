@@ -21,18 +21,22 @@ struct RecordingUpload: Sendable {
     ///
     /// - Parameters:
     ///   - resumeData: From an earlier upload of `file` with the same folder; nil to start from the beginning.
-    ///   - folder: Where the session keeps what it needs to resume.
+    ///   - folder: Where the session keeps what it needs to resume; without one, the upload can't be resumed.
     ///   - report: Called on any thread, one event at a time.
     init(
         _ file: URL,
         to api: URL,
         resuming resumeData: Data? = nil,
-        from folder: URL = FileManager.default.temporaryDirectory,
+        from folder: URL?,
         report: @escaping @Sendable (Event) -> Void
     ) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.timeoutIntervalForRequest = 20
-        configuration.curl.temporaryDirectory = folder
+        if let folder {
+            configuration.curl.temporaryDirectory = folder
+        } else {
+            configuration.curl.uploadInteropVersion = nil
+        }
         let session = URLSession(configuration: configuration, delegate: Watcher(report), delegateQueue: nil)
         if let resumeData {
             task = session.uploadTask(withResumeData: resumeData)
@@ -127,6 +131,7 @@ enum UploadError: LocalizedError, Equatable {
     case notUnderstood
     case notTheSame
     case noFile(String)
+    case notPrivate(String)
 
     var errorDescription: String? {
         switch self {
@@ -134,6 +139,7 @@ enum UploadError: LocalizedError, Equatable {
         case .notUnderstood: "the catalogue's answer isn't a receipt"
         case .notTheSame: "the catalogue has received something else"
         case .noFile(let path): "there is no file \(path)"
+        case .notPrivate(let path): "\(path) isn't a folder that only you have access to"
         }
     }
 }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 
 /// The folder beside a recording, `name.upload`, from which an unfinished upload of it to one catalogue is resumed: the resume data, and the
-/// private files that the session keeps for it.
+/// private files that the session keeps for it. Programs that upload the same recording share it.
 struct UploadPauseFolder {
     private struct Content: Codable {
         /// The catalogue's.
@@ -13,28 +13,31 @@ struct UploadPauseFolder {
     }
 
     static let suffix = ".upload"
+    private static let noteName = "resume-data"
     /// Room for the resume data in Base64.
     private static let limits = UntrustedPropertyList.Limits(bytes: 1 << 20, containers: 8)
 
-    /// The session's temporary directory.
-    let url: URL
-    private let note: URL
+    private let shared: SharedFolder
     private let api: URL
 
-    init(beside file: URL, for api: URL) {
-        url = URL(fileURLWithPath: file.path + Self.suffix, isDirectory: true)
-        note = url.appendingPathComponent("resume-data", isDirectory: false)
+    /// Makes the folder, accessible to its owner only.
+    ///
+    /// - Throws: If it can't be made, or what is there isn't such a folder: others could read what is put there, or put something there.
+    init(beside file: URL, for api: URL) throws {
         self.api = api
+        shared = try SharedFolder(URL(fileURLWithPath: file.path + Self.suffix, isDirectory: true))
+        guard shared.isPrivate else { throw UploadError.notPrivate(url.path) }
     }
 
-    /// Makes the folder, accessible to its owner only. Without one, the upload can't be paused.
-    func prepare() {
-        mkdir(url.path, 0o700)
-    }
+    /// The session's temporary directory.
+    var url: URL { shared.url }
+
+    private var note: URL { url.appendingPathComponent(Self.noteName, isDirectory: false) }
 
     /// nil if there is none for the catalogue, or none any more: the session removes its files when an answer ends the upload.
     var resumeData: Data? {
-        guard !privateFiles.isEmpty, let content: Content = try? PrivateFile.read(note, Self.limits), content.api == api
+        guard let content: Content = try? PrivateFile.read(note, Self.limits), content.api == api,
+            privateFiles.contains(where: { content.resumeData.range(of: Data($0.utf8)) != nil })
         else { return nil }
         return content.resumeData
     }
@@ -43,19 +46,17 @@ struct UploadPauseFolder {
         try PrivateFile.write(Content(api: api, resumeData: resumeData), Self.limits, to: note, by: url)
     }
 
-    /// Removes the folder if there is nothing in it.
+    /// Removes the folder if there is nothing in it, and nobody else uploads from it.
     func tidy() {
-        rmdir(url.path)
+        shared.leave()
     }
 
-    /// Whichever catalogue it is for. What somebody else has put there stays.
+    /// Whichever catalogue it is for, unless somebody else uploads from it. What somebody else has put there stays.
     func remove() {
-        for file in privateFiles + [note] { unlink(file.path) }
-        tidy()
+        shared.leave {
+            shared.remove(privateFiles + shared.names.filter(PrivateFile.isTemporary) + [Self.noteName])
+        }
     }
 
-    private var privateFiles: [URL] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
-        return names.filter { $0.hasSuffix(".tmp") }.map { url.appendingPathComponent($0, isDirectory: false) }
-    }
+    private var privateFiles: [String] { shared.names.filter(TemporaryName.upload.matches) }
 }

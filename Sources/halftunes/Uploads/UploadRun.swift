@@ -28,11 +28,9 @@ struct UploadRun {
 
     /// Returns the program's exit code.
     mutating func run() async -> Int32 {
-        let folder = UploadPauseFolder(beside: file, for: api)
-        let resumeData = folder.resumeData
-        folder.prepare()
+        let folder = pauseFolder()
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let upload = RecordingUpload(file, to: api, resuming: resumeData, from: folder.url) {
+        let upload = RecordingUpload(file, to: api, resuming: folder?.resumeData, from: folder?.url) {
             continuation.yield(.upload($0))
         }
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
@@ -41,7 +39,7 @@ struct UploadRun {
         for await event in events {
             switch event {
             case .upload(.offered):
-                notes.write("can be resumed")
+                if folder != nil { notes.write("can be resumed") }
             case .upload(.resumed(let offset)):
                 sent = offset
                 notes.write(.resumed(at: offset, of: length))
@@ -57,32 +55,42 @@ struct UploadRun {
         return ExitCode.failure
     }
 
-    private mutating func end(_ result: Result<Recordings.Receipt, any Error>, _ folder: UploadPauseFolder) -> Int32 {
+    /// nil if it can't be had: the upload can't be paused then.
+    private mutating func pauseFolder() -> UploadPauseFolder? {
+        do {
+            return try UploadPauseFolder(beside: file, for: api)
+        } catch {
+            notes.write("can't be paused: \(error.localizedDescription)")
+            return nil
+        }
+    }
+
+    private mutating func end(_ result: Result<Recordings.Receipt, any Error>, _ folder: UploadPauseFolder?) -> Int32 {
         do {
             let receipt = try result.get()
             guard receipt.sha256 == (try SHA256.digest(ofFile: file)) else { throw UploadError.notTheSame }
-            folder.remove()
+            folder?.remove()
             notes.write(.done("\(receipt.length) bytes, SHA-256 ok"))
             Console.print("It is at \(receipt.recordingUrl.printable)")
             return ExitCode.success
         } catch {
             notes.write(.failed(error.localizedDescription))
-            if let resumeData = (error as? URLError)?.uploadTaskResumeData {
+            if let folder, let resumeData = (error as? URLError)?.uploadTaskResumeData {
                 _ = keep(resumeData, folder)
             } else if case .status = error as? UploadError {
                 // The session knows after which answers there is something to resume, and has kept its files then.
-                folder.tidy()
+                folder?.tidy()
             } else {
-                folder.remove()
+                folder?.remove()
             }
             return ExitCode.failure
         }
     }
 
-    private mutating func pause(_ resumeData: Data?, _ folder: UploadPauseFolder) -> Bool {
-        guard let resumeData else {
+    private mutating func pause(_ resumeData: Data?, _ folder: UploadPauseFolder?) -> Bool {
+        guard let folder, let resumeData else {
             notes.write(.cancelled)
-            folder.tidy()
+            folder?.tidy()
             return true
         }
         notes.write(.paused(at: sent, of: length))

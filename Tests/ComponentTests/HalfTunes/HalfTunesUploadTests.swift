@@ -223,11 +223,57 @@ struct HalfTunesUploadTests {
     func foreignFile() async throws {
         let server = try CatalogueServer()
         defer { server.stop() }
-        try FileManager.default.createDirectory(at: pauseFolder, withIntermediateDirectories: false)
+        mkdir(pauseFolder.path, 0o700)
         try Data("mine".utf8).write(to: pauseFolder.appendingPathComponent("mine"))
         let child = try upload(to: server.url)
         _ = await child.remainingLines()
         #expect(await child.ending() == .exit(0))
         #expect(try FileManager.default.contentsOfDirectory(atPath: pauseFolder.path) == ["mine"])
+    }
+
+    @Test("What has its folder's name and isn't its own is said to keep it from pausing, and stays as it is")
+    func foreignFolder() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: 2_000_000, after: gate)]))
+        defer { server.stop() }
+        let name = "CurlNetworkingUpload_\(String(repeating: "0", count: 32)).tmp"
+        _ = try temporary.file(name, Data("mine".utf8))
+        symlink(temporary.url.path, pauseFolder.path)
+        let interrupted = try upload(to: server.url)
+        #expect(await interrupted.line() == "song.wav: can't be paused: \(pauseFolder.path): Not a directory")
+        try await server.loopback.waitForBodyBytesReceived(2_000_000)
+        interrupted.kill(SIGINT)
+        #expect(await interrupted.remainingLines().last == "song.wav: cancelled")
+        #expect(await interrupted.ending() == .exit(130))
+        gate.open()
+
+        let complete = try upload(to: server.url)
+        #expect(await complete.remainingLines().contains("song.wav: done, 6000000 bytes, SHA-256 ok"))
+        #expect(await complete.ending() == .exit(0))
+        #expect(temporary.content == [name])
+        #expect(directory.content == ["song.wav", "song.wav.upload"])
+    }
+
+    @Test("The first of two to end leaves the other what it needs to pause")
+    func twoAtOnce() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let (server, first) = try await heldUpload(until: gate)
+        defer { server.stop() }
+        let other = try CatalogueServer()
+        defer { other.stop() }
+        let second = try upload(to: other.url)
+        _ = await second.remainingLines()
+        #expect(await second.ending() == .exit(0))
+        try await server.loopback.waitForBodyBytesReceived(2_000_000)
+        first.kill(SIGINT)
+        #expect(await first.remainingLines().last == "The same command resumes from there.")
+        #expect(await first.ending() == .exit(130))
+        let third = try upload(to: server.url)
+        _ = await third.remainingLines()
+        #expect(await third.ending() == .exit(0))
+        #expect(server.loopback.requests.contains { $0.method == "PATCH" })
+        #expect(directory.content == ["song.wav"])
     }
 }

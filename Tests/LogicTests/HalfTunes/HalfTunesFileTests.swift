@@ -166,7 +166,10 @@ struct HalfTunesFileTests {
         #expect(folder.pauseFiles.map(\.item.fileName) == ["song.wav"])
     }
 
-    @Test("A title may have characters that XML can't", arguments: ["a\0b", "\u{1}", "\u{FFFE}", "<array>", "]]>", "\r\n"])
+    @Test(
+        "A title may have characters that XML can't",
+        arguments: ["a\0b", "\u{1}", "\u{FFFE}", "<array>", "]]>", "\r\n"]
+    )
     func title(_ title: String) throws {
         let directory = try TemporaryDirectory()
         let folder = try DownloadFolder(directory.url.path)
