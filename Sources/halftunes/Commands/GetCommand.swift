@@ -10,16 +10,17 @@ struct GetCommand {
 
     func run() async throws -> Int32 {
         let folder = try DownloadFolder(invocation.directory ?? ".")
+        let paused = folder.pauseFiles.map(\.item)
         guard let term = invocation.searchTerm else {
             let urls = invocation.operands.compactMap(URL.init(webAddress:))
             let stands = CatalogueServer.standIns(for: urls, rate: invocation.rate)
             defer { for stand in stands { stand.stop() } }
-            return await download(Self.items(urls), to: folder)
+            return await download(Self.items(urls, beside: paused), to: folder)
         }
-        let paused = folder.pauseFiles.map(\.item.url)
-        let source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused)
+        let source = try MusicSource(api: invocation.api, rate: invocation.rate, resumable: paused.map(\.url))
         defer { source.stop() }
-        let items = DownloadItem.items(for: try await source.search.search(term, limit: invocation.limit))
+        let tracks = try await source.search.search(term, limit: invocation.limit)
+        let items = DownloadItem.items(for: tracks, beside: paused)
         guard !items.isEmpty else {
             Console.printError("There is no preview of anything that matches '\(term)'.")
             return ExitCode.failure
@@ -39,10 +40,11 @@ struct GetCommand {
         return await run.run()
     }
 
-    static func items(_ urls: [URL]) -> [DownloadItem] {
+    /// - Parameter others: Downloads that have their names already.
+    static func items(_ urls: [URL], beside others: [DownloadItem] = []) -> [DownloadItem] {
         var items: [DownloadItem] = []
         for url in urls where !items.contains(where: { $0.url == url }) {
-            let name = FileName.distinct(FileName.of(url), from: Set(items.map(\.fileName)))
+            let name = FileName.distinct(FileName.of(url), for: url, beside: others + items)
             items.append(DownloadItem(url: url, fileName: name, title: name))
         }
         return items
@@ -51,11 +53,13 @@ struct GetCommand {
 
 extension DownloadItem {
     /// The previews of these tracks, each once and under a unique name.
-    static func items(for tracks: [Track]) -> [DownloadItem] {
+    ///
+    /// - Parameter others: Downloads that have their names already.
+    static func items(for tracks: [Track], beside others: [DownloadItem] = []) -> [DownloadItem] {
         var items: [DownloadItem] = []
         for track in tracks {
             guard let url = track.preview, !items.contains(where: { $0.url == url }) else { continue }
-            let name = FileName.distinct(FileName.of(track, preview: url), from: Set(items.map(\.fileName)))
+            let name = FileName.distinct(FileName.of(track, preview: url), for: url, beside: others + items)
             let sha256 = track.previewSha256?.lowercased()
             items.append(DownloadItem(url: url, fileName: name, title: track.title, sha256: sha256))
         }

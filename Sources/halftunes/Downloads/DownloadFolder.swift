@@ -92,8 +92,13 @@ final class DownloadFolder: Sendable {
         return file?.item.url == item.url ? file : nil
     }
 
+    /// - Throws: If it can't be written, or one from another address has its place: another program has chosen the same name at the same time.
     func save(_ pauseFile: PauseFile) throws {
-        try pauseFile.write(to: pauseFileURL(of: pauseFile.item), by: partials)
+        let url = pauseFileURL(of: pauseFile.item)
+        if let present = try? PauseFile(contentsOf: url), present.item.url != pauseFile.item.url {
+            throw PauseFileError.taken(url.lastPathComponent)
+        }
+        try pauseFile.write(to: url, by: partials)
     }
 
     /// Leaves one from another address whose file would have the same name.

@@ -62,6 +62,14 @@ enum FileName {
         return sanitised("\(track.artistName) - \(track.trackName)\(isPlain ? "." + suffix : "")")
     }
 
+    /// The name of the file from `url` beside those of `items`: what one from there has already, or else `name`, numbered if one from elsewhere
+    /// has it.
+    static func distinct(_ name: String, for url: URL, beside items: [DownloadItem]) -> String {
+        let own = items.filter { $0.url == url }.map(\.fileName).filter { sanitised($0) == $0 }
+        if let first = own.first { return own.contains(name) ? name : first }
+        return distinct(name, from: Set(items.map(\.fileName)))
+    }
+
     /// `name`, numbered if it is taken, and no longer than others.
     static func distinct(_ name: String, from taken: Set<String>) -> String {
         guard taken.contains(name) else { return name }

@@ -57,10 +57,12 @@ struct PauseFile: Codable, Equatable, Sendable {
 
 enum PauseFileError: LocalizedError {
     case notOurs(String)
+    case taken(String)
 
     var errorDescription: String? {
         switch self {
         case .notOurs(let name): "\(name) is not a paused download of halftunes"
+        case .taken(let name): "\(name) is the paused download of another address"
         }
     }
 }

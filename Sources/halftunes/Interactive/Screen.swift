@@ -71,7 +71,7 @@ struct Screen {
     mutating func show(_ result: Result<[Track], any Error>, of term: String) {
         switch result {
         case .success(let tracks):
-            let items = DownloadItem.items(for: tracks)
+            let items = DownloadItem.items(for: tracks, beside: downloads.values.map(\.item))
             let found = tracks.map { track in
                 Row(title: track.title, item: items.first { $0.url == track.preview })
             }

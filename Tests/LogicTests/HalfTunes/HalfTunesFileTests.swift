@@ -87,6 +87,27 @@ struct HalfTunesFileTests {
         #expect(FileName.distinct("a", from: ["a"]) == "a (2)")
     }
 
+    @Test("A file gets another name than a paused one from elsewhere, and a paused one keeps its own")
+    func pausedNamesakes() throws {
+        let (a, b, c) = (try Sample.url("http://a/x"), try Sample.url("http://b/x"), try Sample.url("http://c/x"))
+        let first = DownloadItem(url: a, fileName: "x", title: "x")
+        let second = try #require(GetCommand.items([b], beside: [first]).first)
+        #expect(second.fileName == "x (2)")
+        #expect(GetCommand.items([b, a, c], beside: [first, second]).map(\.fileName) == ["x (2)", "x", "x (3)"])
+        // The first is complete: it doesn't give its name to the second, whose paused download would be lost.
+        #expect(GetCommand.items([b], beside: [second]).map(\.fileName) == ["x (2)"])
+        // What isn't a plain name stays where it is.
+        let odd = DownloadItem(url: a, fileName: ".x", title: "x")
+        #expect(GetCommand.items([a], beside: [odd]).map(\.fileName) == ["x"])
+
+        let track = Track(Song.all[0], at: "http://h")
+        let preview = try #require(track.preview)
+        let name = FileName.of(track, preview: preview)
+        let other = DownloadItem(url: a, fileName: name, title: "x")
+        let item = try #require(DownloadItem.items(for: [track], beside: [other]).first)
+        #expect(item.fileName == FileName.distinct(name, from: [name]))
+    }
+
     // MARK: - Pause files
 
     private static let item = DownloadItem(
@@ -218,13 +239,15 @@ struct HalfTunesFileTests {
         #expect(directory.content == [".halftunes", "song.wav.resume"])
     }
 
-    @Test("A pause file of another address isn't removed for its namesake")
+    @Test("A pause file of another address is neither removed nor replaced for its namesake")
     func namesakesPauseFile() throws {
         let directory = try TemporaryDirectory()
         let folder = try DownloadFolder(directory.url.path)
         try folder.save(Self.pauseFile("http://h/song.wav"))
         folder.removePauseFile(of: try Self.item("http://other/song.wav"))
-        #expect(folder.pauseFiles.count == 1)
+        #expect(throws: PauseFileError.self) { try folder.save(Self.pauseFile("http://other/song.wav")) }
+        #expect(folder.pauseFiles.map(\.item.url) == [try Sample.url("http://h/song.wav")])
+        try folder.save(Self.pauseFile("http://h/song.wav"))
     }
 
     @Test("With nothing paused and nobody else there, nothing is left but the finished files")
