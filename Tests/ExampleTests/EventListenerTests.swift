@@ -41,6 +41,25 @@ struct EventListenerTests {
         #expect(server.requests.allSatisfy { $0.header("Accept") == "text/event-stream" })
     }
 
+    @Test("Ends lines where the specification does and nowhere else, and skips one byte order mark")
+    func lines() async throws {
+        let server = try LoopbackServer { request in
+            guard request.ordinal == 1 else { return .status(204) }
+            return Self.events([
+                .bytes("\u{FEFF}retry: 10\ndata: first\n\n"),
+                .bytes("data: a\u{85}b\u{2028}c\u{2029}d\u{B}e\u{C}f\r\rdata: g\r"), .bytes("\ndata: h\r\n\r"),
+                .bytes("\nid: 1\ndata: \u{FEFF}\n\u{4}\n\n"),
+            ])
+        }
+        defer { server.stop() }
+        let listener = try ExampleProgram.start("event-listener", server.url("/events").absoluteString)
+        let data = ["first", "a\u{85}b\u{2028}c\u{2029}d\u{B}e\u{C}f", "g\nh", "\u{FEFF}"]
+        let ids = ["", "", "", "1"]
+        let texts = data.map { $0.debugDescription.replacing("\u{85}", with: "?") }
+        #expect(await listener.remainingLines() == zip(ids, texts).map { "message \($0) \($1)" })
+        #expect(await listener.ending() == .exit(0))
+    }
+
     @Test("Begins where it is told")
     func start() async throws {
         let server = try LoopbackServer { _ in .status(204) }

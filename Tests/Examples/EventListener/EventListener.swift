@@ -73,7 +73,7 @@ struct EventListener {
         case .some(500...): throw URLError(.badServerResponse)
         default: throw Refusal(description: "no events at \(url.absoluteString): \(response?.statusCode ?? 0)")
         }
-        for try await line in EventBytes(bytes: bytes).lines {
+        for try await line in EventLines(bytes: bytes) {
             if let event = parser.take(line) { report(event) }
         }
         return false

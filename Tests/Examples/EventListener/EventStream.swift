@@ -26,7 +26,7 @@ struct EventParser {
 
     /// The event that this line completes, if it does.
     mutating func take(_ line: String) -> ServerEvent? {
-        guard line != EventBytes.endOfEvent else { return complete() }
+        guard !line.isEmpty else { return complete() }
         let parts = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         var bytes = parts.count > 1 ? parts[1] : parts[0].suffix(0)
         if bytes.first == UInt8(ascii: " ") { bytes.removeFirst() }
@@ -54,12 +54,9 @@ struct EventParser {
     }
 }
 
-/// The bytes of an event stream, with a line of its own where an event ends: an empty line says so, and `lines` leaves those out.
-struct EventBytes: AsyncSequence, Sendable {
-    typealias Element = UInt8
-
-    static let endOfEvent = "\u{4}"
-
+/// The lines of an event stream, empty ones too: an event ends there. CR, LF and CR LF end a line, and nothing else does: `lines` would split
+/// the text of events. A byte order mark at the beginning is no part of the first line, and what breaks off is no line.
+struct EventLines: AsyncSequence, Sendable {
     let bytes: URLSession.AsyncBytes
 
     func makeAsyncIterator() -> Iterator {
@@ -67,32 +64,32 @@ struct EventBytes: AsyncSequence, Sendable {
     }
 
     struct Iterator: AsyncIteratorProtocol {
-        var bytes: URLSession.AsyncBytes.Iterator
-        private var isAtLineStart = true
+        private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+        private var bytes: URLSession.AsyncBytes.Iterator
+        private var isAtStart = true
         private var wasReturn = false
-        private var hasLineEndToGive = false
 
         init(bytes: URLSession.AsyncBytes.Iterator) {
             self.bytes = bytes
         }
 
-        mutating func next() async throws -> UInt8? {
-            if hasLineEndToGive {
-                hasLineEndToGive = false
-                return UInt8(ascii: "\n")
+        mutating func next() async throws -> String? {
+            var line: [UInt8] = []
+            while let byte = try await bytes.next() {
+                // Of CR LF, the CR has ended the line.
+                let isSecondHalf = wasReturn && byte == UInt8(ascii: "\n")
+                wasReturn = byte == UInt8(ascii: "\r")
+                if isSecondHalf { continue }
+                guard wasReturn || byte == UInt8(ascii: "\n") else {
+                    line.append(byte)
+                    continue
+                }
+                if isAtStart, line.starts(with: Self.byteOrderMark) { line.removeFirst(Self.byteOrderMark.count) }
+                isAtStart = false
+                return String(decoding: line, as: UTF8.self)
             }
-            guard var byte = try await bytes.next() else { return nil }
-            // Of CR LF, the CR has ended the line.
-            if byte == UInt8(ascii: "\n"), wasReturn {
-                guard let next = try await bytes.next() else { return nil }
-                byte = next
-            }
-            wasReturn = byte == UInt8(ascii: "\r")
-            let isLineEnd = wasReturn || byte == UInt8(ascii: "\n")
-            defer { isAtLineStart = isLineEnd }
-            guard isLineEnd, isAtLineStart else { return isLineEnd ? UInt8(ascii: "\n") : byte }
-            hasLineEndToGive = true
-            return 4
+            return nil
         }
     }
 }
