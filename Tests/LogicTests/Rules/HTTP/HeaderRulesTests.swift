@@ -58,6 +58,24 @@ struct HeaderRulesTests {
         #expect(try Self.error(["X-A": value]) == (kept == value ? .badURL : nil))
     }
 
+    @Test(
+        "URLRequest drops such a value where it is set or added, unless it is folded, and keeps what was there",
+        arguments: ["token\n", "token\r\n", "token\u{0}", "\ntoken", "a\r\nX-Evil: b", "a\n b"]
+    )
+    func droppedValues(value: String) throws {
+        var request = try Sample.request()
+        request.setValue(value, forHTTPHeaderField: "X-A")
+        #expect(request.value(forHTTPHeaderField: "X-A") == nil)
+        request.setValue("old", forHTTPHeaderField: "X-A")
+        request.setValue(value, forHTTPHeaderField: "X-A")
+        request.addValue(value, forHTTPHeaderField: "X-A")
+        #expect(request.value(forHTTPHeaderField: "X-A") == "old")
+        request.allHTTPHeaderFields = ["X-A": value]
+        #expect(request.value(forHTTPHeaderField: "X-A") == value)
+        request.setValue("folded\r\n value", forHTTPHeaderField: "X-A")
+        #expect(request.value(forHTTPHeaderField: "X-A") == "folded\r\n value")
+    }
+
     @Test("The error names the field and not its value, which may be a password")
     func secrecy() throws {
         #expect {
