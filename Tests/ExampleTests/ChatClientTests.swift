@@ -88,6 +88,24 @@ struct ChatClientTests {
         #expect(await client.ending() == .exit(0))
     }
 
+    @Test("Ends with Ctrl-C also while the room takes nothing of what it sends")
+    func stuck() async throws {
+        let server = try LoopbackServer { request in
+            .webSocket(request, headers: [(name: "Sec-WebSocket-Protocol", value: "chat")]) { event in
+                if case .opened = event { [.frame(.text("hello")), .stopReading] } else { [] }
+            }
+        }
+        defer { server.stop() }
+        let url = server.url("/").absoluteString.replacingOccurrences(of: "http:", with: "ws:")
+        let client = try ExampleProgram.start("chat-client", url, "Ada", mergesErrors: true)
+        #expect(await client.line() == "hello")
+        // More than the system takes.
+        for _ in 0..<32 { client.say(String(repeating: "a", count: 1 << 20)) }
+        client.kill(SIGINT)
+        #expect(await client.remainingLines() == ["interrupted"])
+        #expect(await client.ending() == .exit(130))
+    }
+
     @Test("Ends with Ctrl-C, and says why it can't come in")
     func ends() async throws {
         let (url, server, directory) = try openRoom()

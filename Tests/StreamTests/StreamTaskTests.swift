@@ -343,6 +343,28 @@ struct StreamTaskTests {
         #expect(try await task.text(5) == "12345")
     }
 
+    @Test("A Swift task that is cancelled goes on with its read or write, unless it cancels the stream task")
+    func cancelledSwiftTask() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        let task = rig.task
+        let reading = Task { try await task.text(5) }
+        reading.cancel()
+        let writing = Task { try await task.write("hello") }
+        writing.cancel()
+        try await writing.value
+        #expect(try await reading.value == "hello")
+        let ended = Task {
+            try await withTaskCancellationHandler {
+                try await task.text(1)
+            } onCancel: {
+                task.cancel()
+            }
+        }
+        ended.cancel()
+        await #expect { try await ended.value } throws: { ($0 as? URLError)?.code == .cancelled }
+    }
+
     @Test("What has arrived is dropped when the task is cancelled")
     func cancelledUnread() async throws {
         let server = try LoopbackServer { _ in { event in if case .opened = event { [.bytes("12345")] } else { [] } } }

@@ -102,7 +102,8 @@ struct WebSocketMessageTests {
         let rig = try WebSocketRig { event in
             switch event {
             case .opened: [.frame(.pong(Data("unasked".utf8)))]
-            case .received(let frame) where frame.opcode == Frame.Opcode.ping: [.frame(.pong(frame.payload))]
+            case .received(let frame) where frame.opcode == LoopbackServer.WebSocketFrame.Opcode.ping:
+                [.frame(.pong(frame.payload))]
             case .received, .finished: []
             }
         }
@@ -210,6 +211,30 @@ struct WebSocketMessageTests {
         waiting.cancel()
         await #expect(throws: CancellationError.self) { _ = try await waiting.value }
         gate.open()
+        #expect(try await task.receiveText() == "a")
+    }
+
+    @Test("A Swift task that is cancelled goes on sending its message, and waiting for its pong")
+    func cancelledSender() async throws {
+        let gate = Gate()
+        let rig = try WebSocketRig { event in
+            switch event {
+            case .opened: [.waitFor(gate)]
+            case .received(let frame) where frame.opcode == LoopbackServer.WebSocketFrame.Opcode.ping:
+                [.frame(.pong(frame.payload))]
+            case .received(let frame): [.frame(.text(frame.text))]
+            case .finished: []
+            }
+        }
+        defer { rig.stop() }
+        let task = rig.task
+        let sending = Task { try await task.send(.string("a")) }
+        let pinging = Task { try await task.sendPing() }
+        sending.cancel()
+        pinging.cancel()
+        gate.open()
+        try await sending.value
+        try await pinging.value
         #expect(try await task.receiveText() == "a")
     }
 

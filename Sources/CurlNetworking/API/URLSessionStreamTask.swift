@@ -58,7 +58,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     }
 
     /// The same in async form: returns the bytes, and whether they are the last. If it throws, the bytes that came for it go to the next read,
-    /// unless the task was cancelled.
+    /// unless the task was cancelled. Cancelling the Swift task that waits doesn't end it; see <doc:ErrorCodes>.
     open func readData(
         ofMinLength minBytes: Int,
         maxLength maxBytes: Int,
@@ -91,7 +91,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         add(.write(data, timeout: Self.timeout(timeout), .handler(completionHandler))) { completionHandler($0) }
     }
 
-    /// The same in async form: returns once the system has all of the bytes.
+    /// The same in async form: returns once the system has all of the bytes. Cancelling the Swift task that waits doesn't end it.
     open func write(_ data: Data, timeout: TimeInterval) async throws {
         let timeout = Self.timeout(timeout)
         try await withUnsafeThrowingContinuation { continuation in

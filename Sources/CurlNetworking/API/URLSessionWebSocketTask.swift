@@ -74,7 +74,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         exchange.send(message.content, isHandler: true) { completionHandler($0.error) }
     }
 
-    /// Sends a message, and returns when the system has all of it.
+    /// Sends a message, and returns when the system has all of it. Cancelling the Swift task that waits doesn't end it.
     open func send(_ message: Message) async throws {
         guard let exchange else { throw Self.noSession }
         try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in
@@ -118,7 +118,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         exchange.sendPing(isHandler: true) { pongReceiveHandler($0.error) }
     }
 
-    /// Sends a ping, and returns when the server has answered.
+    /// Sends a ping, and returns when the server has answered. Cancelling the Swift task that waits doesn't end it.
     open func sendPing() async throws {
         guard let exchange else { throw Self.noSession }
         try await withUnsafeThrowingContinuation { (continuation: UnsafeContinuation<Void, any Error>) in

@@ -27,20 +27,25 @@ struct ChatClient {
         // Nobody says that much at once: what is longer ends the chat, and not this program's memory.
         socket.maximumMessageSize = 64 * 1024
         socket.resume()
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask {
-                for try await case .string(let line) in socket.messages { say(printable(line)) }
-                return true
+        // A message that the server doesn't take would wait for ever, cancelled or not.
+        try await withTaskCancellationHandler {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                group.addTask {
+                    for try await case .string(let line) in socket.messages { say(printable(line)) }
+                    return true
+                }
+                group.addTask {
+                    // Waiting for each line to be sent, this reads no faster than the network takes them.
+                    for await line in Keyboard.lines() { try await socket.send(.string("\(name): \(line)")) }
+                    socket.cancel(with: .normalClosure, reason: nil)
+                    return false
+                }
+                // The messages end when the server has answered the close, or closes by itself.
+                while let isOver = try await group.next(), !isOver {}
+                group.cancelAll()
             }
-            group.addTask {
-                // Waiting for each line to be sent, this reads no faster than the network takes them.
-                for await line in Keyboard.lines() { try await socket.send(.string("\(name): \(line)")) }
-                socket.cancel(with: .normalClosure, reason: nil)
-                return false
-            }
-            // The messages end when the server has answered the close, or closes by itself.
-            while let isOver = try await group.next(), !isOver {}
-            group.cancelAll()
+        } onCancel: {
+            socket.cancel()
         }
     }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// Runs a program's work. Ctrl-C and SIGTERM cancel it, and then this throws `CancellationError`.
 ///
-/// There is nothing else to do: a transfer ends with `URLError.cancelled` when the Swift task that awaits it is cancelled.
+/// There is nothing else to do for requests: one ends with `URLError.cancelled` when the Swift task that awaits it is cancelled.
 package func untilInterrupted<Value: Sendable>(
     _ work: @escaping @Sendable () async throws -> Value
 ) async throws -> Value {
