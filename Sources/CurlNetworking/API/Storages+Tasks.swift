@@ -35,12 +35,13 @@ extension URLCache {
 }
 
 extension HTTPCookieStorage {
-    /// Stores `cookies` as if they came with the task's response, subject to the storage's policy.
+    /// Stores `cookies` as if the task's current URL had set them in a response, subject to the storage's policy: those for other domains,
+    /// for a public suffix, or `Secure` ones over http are left out. See <doc:Cookies>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/storecookies(_:for:)>
     public func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
-        guard let request = task.currentRequest else { return }
-        setCookies(cookies, for: request.url, mainDocumentURL: request.mainDocumentURL)
+        guard let request = task.currentRequest, let url = request.url else { return }
+        CookieStore.store(over: self).store(cookies, from: url, mainDocument: request.mainDocumentURL)
     }
 
     /// Passes the cookies that the task's request would carry, in their order, to `completionHandler`, or nil if its URL isn't http or https.

@@ -27,6 +27,21 @@ struct CookieAcceptance {
         return accepted.suffix(CookieIndex.maximumPerDomain).compactMap { HTTPCookie(properties: $0.properties) }
     }
 
+    /// Those of `cookies`, which the program has made, that a response from `url` could set. At most as many as one response
+    /// sets.
+    func acceptable(_ cookies: [HTTPCookie], at url: URL, mainDocument: URL?) -> [HTTPCookie] {
+        guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
+        let accepted = cookies.filter { cookie in
+            guard var parsed = SetCookieParser.parsed(cookie) else { return false }
+            let isHostOnly = !cookie.domain.hasPrefix(".")
+            if isHostOnly, parsed.domain == target.host { parsed.domain = nil }
+            // Only an address or a public suffix has a domain without a dot: one for all of its hosts is refused.
+            guard let domain = domain(of: parsed, from: target) else { return false }
+            return (isHostOnly || domain.hasPrefix(".")) && isSetSecurely(parsed, domain: domain, from: target)
+        }
+        return accepted.suffix(CookieIndex.maximumPerDomain).map(\.withSecureComment)
+    }
+
     fileprivate struct Accepted {
         let cookie: ParsedCookie
         /// With a leading dot if the cookie is for all hosts of the domain, without for the host only.
@@ -83,5 +98,14 @@ extension CookieAcceptance.Accepted {
         }
         if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
         return properties
+    }
+}
+
+extension HTTPCookie {
+    /// The cookie in the form that keeps `Secure` in the storage's file.
+    fileprivate var withSecureComment: HTTPCookie {
+        guard isSecure, comment != StoredCookie.secureComment, var properties else { return self }
+        properties[.comment] = StoredCookie.secureComment
+        return HTTPCookie(properties: properties) ?? self
     }
 }

@@ -23,7 +23,7 @@ enum SetCookieParser {
 
     /// nil if the field isn't a valid cookie.
     static func parse(_ field: String, now: Date) -> ParsedCookie? {
-        guard !field.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else { return nil }
+        guard !hasControlCharacter(field) else { return nil }
         var parts = field.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
         guard let pair = parts.popFirst(), let (name, value) = split(pair), let value, !name.isEmpty,
             name.utf8.count + value.utf8.count <= maximumPairSize
@@ -44,6 +44,28 @@ enum SetCookieParser {
         }
         if let maximumAge { cookie.expires = maximumAge }
         return cookie
+    }
+
+    /// What a field that sets `cookie` would say; nil if no field can.
+    static func parsed(_ cookie: HTTPCookie) -> ParsedCookie? {
+        let texts = [cookie.name, cookie.value, cookie.domain, cookie.path]
+        guard !texts.contains(where: { hasControlCharacter($0) || $0.utf8.contains(UInt8(ascii: ";")) }),
+            !cookie.name.isEmpty, cookie.name.utf8.count + cookie.value.utf8.count <= maximumPairSize,
+            max(cookie.domain.utf8.count, cookie.path.utf8.count) <= maximumAttributeSize
+        else { return nil }
+        return ParsedCookie(
+            name: cookie.name,
+            value: cookie.value,
+            expires: cookie.expiresDate,
+            domain: domain(cookie.domain),
+            path: cookie.path,
+            isSecure: StoredCookie(cookie).isSecure,
+            isHTTPOnly: cookie.isHTTPOnly
+        )
+    }
+
+    private static func hasControlCharacter(_ text: String) -> Bool {
+        text.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
     }
 
     private static func split(_ part: Substring.UTF8View) -> (name: String, value: String?)? {

@@ -213,6 +213,21 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         }
     }
 
+    /// Stores, of the program's `cookies`, what a response from `url` could set. Any thread but the store's queues; the storage has them
+    /// afterwards, and may have written its file.
+    func store(_ cookies: [HTTPCookie], from url: URL, mainDocument: URL?) {
+        let now = Date()
+        let cookies = CookieAcceptance(policy: storage.cookieAcceptPolicy)
+            .acceptable(cookies, at: url, mainDocument: mainDocument)
+        guard !cookies.isEmpty, let target = CookieTarget(url) else { return }
+        // The index follows as with other changes that the program makes.
+        var copy = indexing.sync { [self] in
+            compare()
+            return index
+        }
+        for change in copy.store(cookies, isSecureOrigin: target.isSecure, now: now) { change.apply(to: storage) }
+    }
+
     /// The storage has its own policy, which a session's doesn't relax.
     private func stricter(_ policy: HTTPCookie.AcceptPolicy) -> HTTPCookie.AcceptPolicy {
         policy == .never ? .never : storage.cookieAcceptPolicy

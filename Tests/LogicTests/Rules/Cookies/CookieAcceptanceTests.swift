@@ -74,6 +74,53 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b; Domain=\(domain)").isEmpty)
     }
 
+    @Test("Of a program's own cookies, those are acceptable that a response could set, as they are")
+    func programs() throws {
+        let cookies = try [
+            CookieIndexTests.cookie("own", domain: "www.example.com"),
+            CookieIndexTests.cookie("domain", domain: ".example.com"),
+            CookieIndexTests.cookie("parent's own", domain: "example.com"),
+            CookieIndexTests.cookie("__Host-a", domain: "www.example.com", isSecure: true),
+            CookieIndexTests.cookie("suffix", domain: ".com"), CookieIndexTests.cookie("other", domain: "other.com"),
+            CookieIndexTests.cookie("below", domain: "a.www.example.com"),
+            CookieIndexTests.cookie("dot", domain: ".com."),
+            CookieIndexTests.cookie("__Secure-a", domain: ".example.com"),
+            CookieIndexTests.cookie("__Host-b", domain: "www.example.com"),
+            CookieIndexTests.cookie("__Host-c", domain: ".example.com", isSecure: true),
+            CookieIndexTests.cookie("long", value: String(repeating: "v", count: 4096), domain: "www.example.com"),
+            CookieIndexTests.cookie("line", value: "a\r\nb", domain: "www.example.com"),
+        ]
+        let acceptance = CookieAcceptance(policy: .always, isPublicSuffix: Self.suffixes.contains)
+        let names = { (url: String, document: String?, acceptance: CookieAcceptance) throws in
+            try acceptance.acceptable(cookies, at: Sample.url(url), mainDocument: document.map { try Sample.url($0) })
+                .map(\.name)
+        }
+        #expect(
+            try names("https://www.example.com/", nil, acceptance) == ["own", "domain", "parent's own", "__Host-a"]
+        )
+        #expect(try names("http://www.example.com/", nil, acceptance) == ["own", "domain", "parent's own"])
+        #expect(try names("http://com/", nil, acceptance).isEmpty)
+        #expect(try names("ftp://www.example.com/", nil, acceptance).isEmpty)
+        let never = CookieAcceptance(policy: .never, isPublicSuffix: Self.suffixes.contains)
+        #expect(try names("https://www.example.com/", nil, never).isEmpty)
+        let strict = CookieAcceptance(policy: .onlyFromMainDocumentDomain, isPublicSuffix: Self.suffixes.contains)
+        #expect(try names("https://www.example.com/", "https://other.com/", strict).isEmpty)
+    }
+
+    @Test("A program's Secure cookie gets the comment that keeps it Secure in a file, and keeps its ports")
+    func programsSecure() throws {
+        let cookie = try #require(
+            HTTPCookie(properties: [
+                .name: "a", .value: "1", .domain: "www.example.com", .path: "/", .secure: "TRUE", .port: "8443",
+            ])
+        )
+        let acceptance = CookieAcceptance(policy: .always, isPublicSuffix: Self.suffixes.contains)
+        let url = try Sample.url("https://www.example.com/")
+        let accepted = acceptance.acceptable([cookie], at: url, mainDocument: nil)
+        #expect(accepted.map(\.comment) == [StoredCookie.secureComment])
+        #expect(accepted.first?.portList == cookie.portList)
+    }
+
     @Test("A public suffix is nobody's domain, but a host of that name may have cookies for itself")
     func publicSuffixes() throws {
         #expect(try Self.cookies("a=b; Domain=co.uk", from: "http://shop.co.uk/").isEmpty)

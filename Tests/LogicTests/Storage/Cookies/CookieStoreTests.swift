@@ -54,6 +54,32 @@ struct CookieStoreTests {
         }
     }
 
+    @Test("Cookies that a program stores for a URL are in the storage at once, if a response from there could set them")
+    func storedForURL() async throws {
+        storage.setCookie(try CookieIndexTests.cookie("session", value: "old", isSecure: true))
+        #expect(await fieldAfterStoring() == nil)
+        let cookies = try [
+            CookieIndexTests.cookie("a", domain: "example.com"), CookieIndexTests.cookie("b", domain: ".com"),
+            CookieIndexTests.cookie("c", isSecure: true), CookieIndexTests.cookie("session", value: "fixed"),
+        ]
+        store.store(cookies, from: url, mainDocument: nil)
+        #expect((storage.cookies ?? []).map { "\($0.name)=\($0.value)" }.sorted() == ["a=1", "session=old"])
+        #expect(await fieldAfterStoring() == "a=1")
+        storage.cookieAcceptPolicy = .never
+        store.store([try CookieIndexTests.cookie("d")], from: url, mainDocument: nil)
+        #expect(await fieldAfterStoring() == "a=1")
+    }
+
+    @Test("They don't wait for the cookies of responses to be written")
+    func storedDuringWrite() async throws {
+        let alice = try CookieIndexTests.cookie("a", value: "alice")
+        let content = await self.content(after: "a=guest") { _ in
+            store.store([alice], from: url, mainDocument: nil)
+        }
+        #expect(content == ["a=alice"])
+        #expect(await fieldAfterStoring() == "a=alice")
+    }
+
     @Test("One that the program deletes after a response stays away")
     func deleted() async throws {
         let old = try CookieIndexTests.cookie("a", value: "old")
