@@ -99,7 +99,11 @@ open class URLProtocol: NSObject {
     }
 
     /// Stores `value` in `request` under `key`. Copies of the request keep it if a property list can hold it; any other value stays with
-    /// this one object. It is never sent, although `allHTTPHeaderFields` shows an entry for it.
+    /// this one object.
+    ///
+    /// Copies keep it in a header field, which `allHTTPHeaderFields` shows. Sessions of this module never send that field, but any other code
+    /// that sends the request's fields does, such as a stock `URLSession`, and the value can be read from it. So remove the value with
+    /// ``removeProperty(forKey:in:)`` before a request goes to such code, or to some that signs or logs all fields.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         removeProperty(forKey: key, in: request)
         guard !RequestProperties.set(value, forKey: key, in: request) else { return }

@@ -3,8 +3,8 @@ import Foundation
 /// The properties that protocol classes store in requests.
 ///
 /// The stock module loses them when a request is copied, and so whenever a `URLRequest` is made from an `NSMutableURLRequest`. Copies keep
-/// header fields, so properties that a property list can hold are kept in a field that is never sent. Its name differs in every process, so
-/// that no other code can set it.
+/// header fields, so properties that a property list can hold are kept in a field that this module never sends. Its name differs in every
+/// process, so that no other code can set it. A table of values wouldn't know when the last copy of a request is gone.
 enum RequestProperties {
     private static let prefix = "CurlNetworking-Properties-"
     private static let fieldName = prefix + UUID.random().uuidString
