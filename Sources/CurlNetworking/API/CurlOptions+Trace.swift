@@ -57,7 +57,8 @@ public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
         case tlsIn
         /// The same, sent.
         case tlsOut
-        /// Events were left out because the handler was too slow; ``CurlTraceEvent/text`` says how many.
+        /// Events were left out because the handler was too slow; ``CurlTraceEvent/text`` says how many. It comes in their place, with the
+        /// task and the time of the first of them; the others may have been about other tasks.
         case omitted
     }
 

@@ -14,8 +14,22 @@ final class TraceQueue: Sendable {
         var waiting: [(task: URLSessionTask, event: CurlTraceEvent)] = []
         /// In bytes, including the events that the handler is working on.
         var size = 0
-        var omitted = 0
+        var omitted: Omitted?
         var isScheduled = false
+
+        mutating func reportOmitted() {
+            guard let omitted else { return }
+            let text = "\(omitted.count) events were left out, because the trace's handler was too slow."
+            waiting.append((omitted.task, CurlTraceEvent(.omitted, time: omitted.time, Data(text.utf8))))
+            self.omitted = nil
+        }
+    }
+
+    /// Events that were left out one after the other; task and time are the first one's.
+    private struct Omitted {
+        let task: URLSessionTask
+        let time: Date
+        var count = 0
     }
 
     /// `limit` is in bytes.
@@ -32,14 +46,11 @@ final class TraceQueue: Sendable {
     func add(_ event: CurlTraceEvent, about task: URLSessionTask) {
         let schedules = state.withLock { state in
             guard state.size < limit else {
-                state.omitted += 1
+                state.omitted = state.omitted ?? Omitted(task: task, time: event.time)
+                state.omitted?.count += 1
                 return false
             }
-            if state.omitted > 0 {
-                let text = "\(state.omitted) events were left out, because the trace's handler was too slow."
-                state.waiting.append((task, CurlTraceEvent(.omitted, time: event.time, Data(text.utf8))))
-                state.omitted = 0
-            }
+            state.reportOmitted()
             state.waiting.append((task, event))
             state.size += Self.size(of: event)
             defer { state.isScheduled = true }
@@ -51,6 +62,7 @@ final class TraceQueue: Sendable {
     private func deliver() {
         while true {
             let events = state.withLock { state in
+                if state.waiting.isEmpty { state.reportOmitted() }
                 defer { state.waiting = [] }
                 state.isScheduled = !state.waiting.isEmpty
                 return state.waiting

@@ -48,4 +48,26 @@ struct TraceQueueTests {
         #expect(omitted.text.hasSuffix("events were left out, because the trace's handler was too slow."))
         #expect(omitted.description.hasPrefix("* "))
     }
+
+    @Test("What is left out is reported even if nothing follows, with the task and the time of the first of it")
+    func lastOnes() async throws {
+        let other = URLSessionDataTask()
+        let gate = Gate()
+        let seen = Watched<[(task: URLSessionTask, event: CurlTraceEvent)]>([])
+        let trace = CurlOptions.Trace { task, event in
+            gate.waitBlocking()
+            seen.update { $0.append((task, event)) }
+        }
+        let queue = TraceQueue(trace, limit: 128)
+        let left = event("left out")
+        queue.add(event("first"), about: task)
+        queue.add(left, about: other)
+        queue.add(event("left out, too"), about: task)
+        gate.open()
+        try await seen.wait { $0.count == 2 }
+        #expect(seen.value.map(\.event.kind) == [.text, .omitted])
+        #expect(seen.value.last?.task === other)
+        #expect(seen.value.last?.event.time == left.time)
+        #expect(seen.value.last?.event.text.hasPrefix("2 events were left out") == true)
+    }
 }
