@@ -5,8 +5,8 @@ extension CurlOptions {
     /// Which certificates connections trust and present, and how they are encrypted. See <doc:TLS>.
     ///
     /// Files are read when they are first needed. If one can't be read, the tasks that need it fail with `URLError.secureConnectionFailed`,
-    /// and the error names it. An identity's are read again for each connection; authorities and revocation lists, once read, stay as they
-    /// are: replacing those takes a new session.
+    /// or with `URLError.clientCertificateRejected` if it is an identity's, and the error says so. An identity's are read again for each
+    /// connection; authorities and revocation lists, once read, stay as they are: replacing those takes a new session.
     public struct TLSOptions: Sendable, Hashable {
         /// Where the certificates of authorities are read from.
         public enum CertificateSource: Sendable, Hashable, Codable {
