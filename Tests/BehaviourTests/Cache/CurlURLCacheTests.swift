@@ -52,6 +52,7 @@ struct CurlURLCacheTests {
             #expect(found.data == Data("body".utf8))
             #expect((found.response as? HTTPURLResponse)?.statusCode == 203)
             #expect((found.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "x-own") == "1")
+            #expect(found.userInfo?.count == 4)
             #expect(found.userInfo?["text"] as? String == "t")
             #expect(found.userInfo?["number"] as? Int == 7)
             #expect(found.userInfo?["date"] as? Date == date)
@@ -66,6 +67,7 @@ struct CurlURLCacheTests {
     func spellings() throws {
         let cache = CurlURLCache(memoryCapacity: 1 << 20)
         try cache.storeCachedResponse(Self.response("x", at: "http://a:80?1"), for: Self.request("http://a:80?1"))
+        #expect(try cache.cachedResponse(for: Self.request("http://a/?1"))?.userInfo == nil)
         for same in ["http://a/?1", "HTTP://A/?1", "http://a?1#x"] {
             #expect(try cache.cachedResponse(for: Self.request(same)) != nil, "\(same)")
         }

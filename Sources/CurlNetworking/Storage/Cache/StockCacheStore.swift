@@ -187,7 +187,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
             for url in url.otherStockSpellings { cache.removeCachedResponse(for: URLRequest(url: url)) }
             return
         }
-        cache.storeCachedResponse(response.cachedResponse, for: request)
+        cache.storeCachedResponse(response.stockCachedResponse, for: request)
     }
 }
 

@@ -131,14 +131,24 @@ extension StoredResponse {
         self.init(cached, key: key)
     }
 
-    /// As stored in the stock cache, and as returned to programs.
-    var cachedResponse: CachedURLResponse {
+    /// As stored in the stock cache: it may find it for another URL.
+    var stockCachedResponse: CachedURLResponse { cachedResponse(adding: [InfoKey.url: key]) }
+
+    /// As returned to programs. One that a session has stored has its times and fields in `userInfo`, so that it can be stored again.
+    var cachedResponse: CachedURLResponse { cachedResponse(adding: [:]) }
+
+    private func cachedResponse(adding more: [String: String]) -> CachedURLResponse {
         var info: [AnyHashable: Any] = UserInfo.decode(userInfo)
-        info[InfoKey.url] = key
+        for (name, value) in more { info[name] = value }
         if let requested { info[InfoKey.requested] = "\(requested.timeIntervalSince1970)" }
         if let received { info[InfoKey.received] = "\(received.timeIntervalSince1970)" }
         if let variant { info[InfoKey.variant] = variant.map { "\($0.name): \($0.value)" }.joined(separator: "\n") }
-        return CachedURLResponse(response: response, data: data, userInfo: info, storagePolicy: storagePolicy)
+        return CachedURLResponse(
+            response: response,
+            data: data,
+            userInfo: info.isEmpty ? nil : info,
+            storagePolicy: storagePolicy
+        )
     }
 
     private static func date(_ value: Any?) -> Date? {
