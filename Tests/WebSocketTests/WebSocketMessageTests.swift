@@ -238,10 +238,10 @@ struct WebSocketMessageTests {
         #expect(try await task.receiveText() == "a")
     }
 
-    @Test("The sequence of messages ends where the server closes as it should")
-    func sequence() async throws {
+    @Test("The sequence of messages ends where the server closes as it should", arguments: [1000, 1001, nil])
+    func sequence(status: Int?) async throws {
         let rig = try WebSocketRig { event in
-            if case .opened = event { return ["a", "b", "c"].map { .frame(.text($0)) } + [.frame(.close(1000))] }
+            if case .opened = event { return ["a", "b", "c"].map { .frame(.text($0)) } + [.frame(.close(status))] }
             return [.close]
         }
         defer { rig.stop() }
@@ -249,6 +249,6 @@ struct WebSocketMessageTests {
         var messages: [URLSessionWebSocketTask.Message] = []
         for try await message in task.messages { messages.append(message) }
         #expect(messages == [.string("a"), .string("b"), .string("c")])
-        #expect(task.closeCode == .normalClosure)
+        #expect(task.closeStatus == status ?? 1005)
     }
 }

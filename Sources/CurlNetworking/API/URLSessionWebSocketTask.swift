@@ -107,9 +107,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// The messages, as they arrive. An addition of this module.
     ///
-    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001;
-    /// otherwise it throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one receiver: several
-    /// iterators share them.
+    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001, or
+    /// without one; otherwise it throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one receiver:
+    /// several iterators share them.
     public var messages: Messages { Messages(task: self) }
 
     /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error because of which it no longer can.
@@ -156,8 +156,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
     }
 
-    /// The status of the server's close frame or, before that has arrived, of the task's own; `.invalid` if there is none, or it isn't a
-    /// case of ``CloseCode``.
+    /// The status of the server's close frame or, before that has arrived, of the task's own. `.abnormalClosure` once an open web socket's
+    /// connection is lost without either; `.invalid` before that, or if the status isn't a case of ``CloseCode``.
     open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
 
     /// The same as a number; nil for none. An addition of this module.
@@ -169,7 +169,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// A stand-in has no server: only its `closeCode` counts.
     fileprivate var wasClosedAsItShould: Bool {
         guard exchange?.wasClosedByServer != false else { return false }
-        return closeCode == .normalClosure || closeCode == .goingAway
+        return [.normalClosure, .goingAway, .noStatusReceived].contains(closeCode)
     }
 
     private static let noSession = URLError(.unsupportedURL, nil, "The task belongs to no session.")
@@ -204,7 +204,7 @@ extension URLSessionWebSocketTask {
         public struct Iterator: AsyncIteratorProtocol {
             let task: URLSessionWebSocketTask
 
-            /// The next message; nil once the web socket was closed with the status 1000 or 1001.
+            /// The next message; nil once the web socket was closed with the status 1000 or 1001, or without one.
             public mutating func next() async throws -> Message? {
                 do {
                     return try await task.receive()
