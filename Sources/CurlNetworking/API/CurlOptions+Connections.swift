@@ -68,13 +68,13 @@ extension CurlOptions {
         /// [CURLOPT_UPLOAD_BUFFERSIZE](https://curl.se/libcurl/c/CURLOPT_UPLOAD_BUFFERSIZE.html).
         public var sendBufferSize: Int?
 
-        /// How long connecting may take, including name resolution and TLS; at least a millisecond. The default is the request's time-out,
-        /// which also ends a longer one. The task fails with `URLError.timedOut`. Source:
+        /// How long connecting may take, including name resolution and TLS, rounded up to whole milliseconds. The default is the
+        /// request's time-out, which also ends a longer one. The task fails with `URLError.timedOut`. Source:
         /// [CURLOPT_CONNECTTIMEOUT_MS](https://curl.se/libcurl/c/CURLOPT_CONNECTTIMEOUT_MS.html).
         public var connectTimeout: Duration?
 
-        /// How long a host's IPv6 addresses are tried before its IPv4 ones are tried too (RFC 8305); at least a millisecond. The default is 200
-        /// milliseconds. Source:
+        /// How long a host's IPv6 addresses are tried before its IPv4 ones are tried too (RFC 8305), rounded up to whole milliseconds. The
+        /// default is 200 milliseconds. Source:
         /// [CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS](https://curl.se/libcurl/c/CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS.html).
         public var happyEyeballsDelay: Duration?
 
