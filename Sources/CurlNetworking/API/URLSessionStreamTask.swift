@@ -39,7 +39,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - minBytes: 0 counts as 1.
-    ///   - maxBytes: Bytes beyond that go to the next read.
+    ///   - maxBytes: Bytes beyond that go to the next read. If it is less than the minimum, or than 1, the read fails with
+    ///     `URLError.dataLengthExceedsMaximum`.
     ///   - timeout: In seconds, from when the read's turn has come and there is a connection; 0 for none. A read that takes longer fails with
     ///     `URLError.timedOut`, and the bytes that came for it go to the next read.
     ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may

@@ -11,7 +11,7 @@ enum StreamReading: Sendable, Equatable {
 /// Why a read or a write has failed.
 enum StreamFailure: Error, Sendable, Equatable {
     case timedOut
-    /// The minimum is above the maximum.
+    /// The minimum, which is at least 1, is above the maximum.
     case invalidLength
     /// The program has closed the read side.
     case readClosed
@@ -34,7 +34,7 @@ extension StreamFailure {
         switch self {
         case .timedOut: URLError(.timedOut, url, "The read or write took longer than its time-out.")
         case .invalidLength:
-            URLError(.dataLengthExceedsMaximum, url, "The least that is to be read is more than the most.")
+            URLError(.dataLengthExceedsMaximum, url, "The most that is to be read is less than the least, or than 1.")
         case .readClosed: URLError(.networkConnectionLost, url, "The stream's read side is closed.")
         case .writeClosed: URLError(.networkConnectionLost, url, "The stream's write side is closed.")
         case .captured: URLError(.networkConnectionLost, url, "The task's streams were captured.")
