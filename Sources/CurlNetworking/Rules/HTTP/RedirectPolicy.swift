@@ -35,6 +35,10 @@ enum RedirectPolicy {
             }
             return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
         }
+        guard to.port <= UInt16.max else {
+            let text = "The redirect to \"\(location)\" has no valid port."
+            return .fail(URLError(.redirectToNonExistentLocation, base, text))
+        }
         if let error = socketRefusal(of: target, from: base, unixSocket) { return .fail(error) }
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
     }

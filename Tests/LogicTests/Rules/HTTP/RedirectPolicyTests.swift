@@ -116,7 +116,9 @@ struct RedirectPolicyTests {
 
     @Test(
         "A redirect to what is no URL fails",
-        arguments: ["http://[", "http://a:port/", "http://[::1/", "http://exa mple.com:x/"]
+        arguments: [
+            "http://[", "http://a:port/", "http://[::1/", "http://exa mple.com:x/", "http://a:65536/", "//a:99999/",
+        ]
     )
     func garbage(location: String) throws {
         let decision = try Self.decision(302, location, to: Sample.request())
