@@ -11,6 +11,8 @@ enum AllowedDifferences {
             "read-only, as Apple's: a background session gets its name when it is made",
         "URLSessionConfiguration.sharedContainerIdentifier": "can be set, as Apple's",
         "URLProtocol.registerClass(_:)": "its result may go unused, as with Apple's",
+        "URLSessionDownloadTask.cancel(byProducingResumeData:)":
+            "its handler is @Sendable, as Apple's, since it is called on another thread",
         "URLSession.ResponseDisposition.becomeDownload": "deprecated there because it doesn't work; here it does",
         "URLSessionTask.earliestBeginDate": "deprecated there because it has no effect; here it has one",
         "URLSessionTask.countOfBytesExpectedToReceive": setter,

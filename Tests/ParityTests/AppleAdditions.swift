@@ -127,7 +127,8 @@ enum AppleAdditions {
         ),
         (
             "URLSessionUploadTask.cancel(byProducingResumeData:)",
-            "open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void)"
+            "open @preconcurrency func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) ->"
+                + " Void)"
         ),
         (
             "URLSessionUploadTask.cancelByProducingResumeData()",

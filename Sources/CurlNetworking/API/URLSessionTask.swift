@@ -160,12 +160,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// Cancels a download or an upload so that it can be resumed. Apple's signature says nothing about threads; the handler is called
-    /// once, on one thread.
-    final func pause(_ completionHandler: @escaping (Data?) -> Void) {
-        nonisolated(unsafe) let completionHandler = completionHandler
+    /// Cancels a download or an upload so that it can be resumed.
+    final func pause(_ completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard let engine else { return completionHandler(nil) }
-        engine.cancel(self) { completionHandler($0) }
+        engine.cancel(self, byProducingResumeData: completionHandler)
     }
 
     // MARK: - Progress
@@ -232,7 +230,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     /// where the body is; see <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
-    open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
+    @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         pause(completionHandler)
     }
 
@@ -253,7 +251,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// user, as long as the partial file stays in place. It contains the request without credentials.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
-    open func cancel(byProducingResumeData completionHandler: @escaping (Data?) -> Void) {
+    @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         pause(completionHandler)
     }
 
