@@ -6,6 +6,7 @@ struct ManifestEditor {
         let name: String
         /// Where SwiftPM looks for its files, relative to the package's root.
         let directories: [String]
+        let isPlugin: Bool
         fileprivate let call: Call
     }
 
@@ -13,6 +14,7 @@ struct ManifestEditor {
     private static let sources = ["Sources", "Source", "src", "srcs"]
     private static let kinds = [
         "target": sources, "executableTarget": sources, "macro": sources, "testTarget": ["Tests"] + sources,
+        "plugin": ["Plugins"],
     ]
 
     private let text: String
@@ -40,7 +42,8 @@ struct ManifestEditor {
                 guard let path = call.string("path", in: tokens) else { continue }
                 directories = [Self.normalised(path)]
             }
-            targets.append(Target(name: name, directories: directories, call: call))
+            let isPlugin = tokens[call.name].text == "plugin"
+            targets.append(Target(name: name, directories: directories, isPlugin: isPlugin, call: call))
         }
         self.targets = targets
     }
@@ -88,7 +91,7 @@ struct ManifestEditor {
     private func soleTarget(of path: String) -> Target? {
         guard let top = path.split(separator: "/").first.map(String.init), Self.sources.contains(top) || top == "Tests"
         else { return nil }
-        let kin = targets.filter { (tokens[$0.call.name].text == "testTarget") == (top == "Tests") }
+        let kin = targets.filter { !$0.isPlugin && (tokens[$0.call.name].text == "testTarget") == (top == "Tests") }
         guard let target = kin.first, kin.allSatisfy({ $0.name == target.name }), target.call["path"] == nil else {
             return nil
         }
@@ -152,8 +155,16 @@ struct ManifestEditor {
         if first.line == tokens[list.lowerBound].line {
             return [Edit(insertingAt: last.range.upperBound, (hasComma ? " " : ", ") + entry)]
         }
-        let indentation = text.lineBreak + text.indentation(at: first.range.lowerBound)
-        return [Edit(insertingAt: last.range.upperBound, (hasComma ? "" : ",") + indentation + entry + ",")]
+        let indentation = text.indentation(at: first.range.lowerBound)
+        let line = text.startOfLine(of: close.range.lowerBound)
+        let isAlone = text.text(of: line..<close.range.lowerBound).allSatisfy(\.isWhitespace)
+        guard isAlone else {
+            let end = (hasComma ? "" : ",") + text.lineBreak
+            return [Edit(insertingAt: last.range.upperBound, end + indentation + entry + ",")]
+        }
+        // After the comments on the last one.
+        let comma = hasComma ? [] : [Edit(insertingAt: last.range.upperBound, ",")]
+        return comma + [Edit(insertingAt: line, indentation + entry + "," + text.lineBreak)]
     }
 
     /// Whether a target's list has our product: by its name alone, or as the `name:` of an entry.

@@ -26,10 +26,14 @@ struct PackageSwitch {
         guard !manifests.isEmpty else {
             throw MissingManifest(description: "There is no Package.swift in \(root.path), so nothing is changed.")
         }
+        let editors = manifests.compactMap { Self.text(of: root.appendingPathComponent($0)).map(ManifestEditor.init) }
         var users: [String] = []
         var isConditional = false
-        for file in SourceTree(root).files where !Self.isManifest(file.lastPathComponent) {
+        let tree = SourceTree(root)
+        for file in tree.files where !Self.isManifest(file.lastPathComponent) {
             let path = Self.path(of: file, in: root)
+            // It can't depend on a library.
+            if editors.contains(where: { $0.target(of: path)?.isPlugin ?? false }) { continue }
             guard let text = Self.text(of: file) else {
                 findings.append(Finding(file: path, line: nil, text: "can't be read as UTF-8, and is left as it is"))
                 continue
@@ -41,7 +45,16 @@ struct PackageSwitch {
             if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
         }
         edit(manifests, for: users, dependency, isConditional: isConditional)
+        for nested in tree.packages where Self.isToBeSwitched(nested, dependency) {
+            let note = "is a package of its own, and is left as it is: switch it by itself"
+            findings.append(Finding(file: Self.path(of: nested, in: root), line: nil, text: note))
+        }
         findings += DependencyInspector(root.appendingPathComponent(".build/checkouts")).findings
+    }
+
+    private static func isToBeSwitched(_ nested: URL, _ dependency: PackageDependency) -> Bool {
+        guard let package = try? PackageSwitch(nested, dependency: dependency) else { return false }
+        return !package.changes.isEmpty
     }
 
     private mutating func edit(

@@ -73,6 +73,50 @@ struct ManifestEditorTests {
         #expect(edited(text, []) == text)
     }
 
+    @Test("Comments stay with their entries")
+    func comments() {
+        func text(_ comma: String, _ more: String) -> String {
+            """
+            let package = Package(
+                name: "A",
+                dependencies: [
+                    .package(url: "https://a.example/b", from: "1.0.0")\(comma) // b
+                    /* The last. */
+            \(more)    ],
+                targets: [.target(name: "One", dependencies: [\(Self.product)])]
+            )
+            """
+        }
+        for comma in ["", ","] {
+            #expect(edited(text(comma, ""), ["One"]) == text(",", "        \(Self.package),\n"))
+        }
+        let text = "let package = Package(name: \"A\", dependencies: [\n  .package(path: \"b\") /* b */ ], targets: "
+        let targets = "[.target(name: \"One\", dependencies: [\(Self.product)])])"
+        let added = text.replacing("\"b\")", with: "\"b\"),\n  \(Self.package),")
+        #expect(edited(text + targets, ["One"]) == added + targets)
+    }
+
+    @Test("A plugin has its folder, and a target that is alone beside it all others")
+    func plugins() {
+        let text = """
+            let package = Package(
+                name: "A",
+                products: [.plugin(name: "Gen", targets: ["Gen"])],
+                targets: [
+                    .plugin(name: "Gen", capability: .buildTool()),
+                    .plugin(name: "Own", capability: .buildTool(), path: "Tools/Own"),
+                    .target(name: "One", plugins: [.plugin(name: "Gen")]),
+                ]
+            )
+            """
+        let editor = ManifestEditor(text)
+        #expect(editor.targets.map(\.name) == ["Gen", "Own", "One"])
+        #expect(editor.targets.map(\.isPlugin) == [true, true, false])
+        let owners = ["Plugins/Gen/a.swift", "Tools/Own/a.swift", "Sources/a.swift", "Plugins/Other/a.swift"]
+            .map { editor.target(of: $0)?.name }
+        #expect(owners == ["Gen", "Own", "One", nil])
+    }
+
     @Test("A package without dependencies gets the list where SwiftPM wants it")
     func noDependencies() {
         let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\")])"

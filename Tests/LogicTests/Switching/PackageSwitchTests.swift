@@ -149,6 +149,36 @@ struct PackageSwitchTests {
         #expect(findings[2].hasPrefix("Helping: has URLSession in its API"))
     }
 
+    @Test("Packages below it are left to be switched by themselves, and named as long as they are to be")
+    func nested() throws {
+        let directory = try package([
+            "Package.swift": Self.manifest, "Sources/One/a.swift": "import FoundationNetworking\n",
+            "Examples/Demo/Package.swift": Self.manifest,
+            "Examples/Demo/Sources/One/b.swift": "import FoundationNetworking\n",
+            "Examples/Other/Package.swift": Self.manifest, "Examples/Other/Sources/One/c.swift": "import Foundation\n",
+        ])
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
+        #expect(package.changes.map(\.path) == ["Sources/One/a.swift", "Package.swift"])
+        #expect(
+            package.findings.map(\.description) == [
+                "Examples/Demo: is a package of its own, and is left as it is: switch it by itself"
+            ]
+        )
+        let demo = directory.url.appendingPathComponent("Examples/Demo")
+        try PackageSwitch(demo, dependency: Self.dependency).write()
+        #expect(try PackageSwitch(directory.url, dependency: Self.dependency).findings.isEmpty)
+    }
+
+    @Test("Plugins, which can't depend on a library, are left alone")
+    func plugins() throws {
+        let manifest = Self.manifest.replacing("targets: [", with: "targets: [.plugin(name: \"Gen\"), ")
+        let directory = try package([
+            "Package.swift": manifest, "Plugins/Gen/a.swift": "import FoundationNetworking\n",
+        ])
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
+        #expect(package.changes.isEmpty && package.findings.isEmpty)
+    }
+
     @Test("Files without a target that is written out are for a hand")
     func orphans() throws {
         let directory = try package([
