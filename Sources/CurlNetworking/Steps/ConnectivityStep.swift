@@ -27,7 +27,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard let error = ending.error, ending.isOfNetwork else { return .pass }
-        if waits, ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase) {
+        if waits, ConnectivityPolicy.isLackOfConnectivity(error) {
             wait(after: error, host)
             return .wait
         }

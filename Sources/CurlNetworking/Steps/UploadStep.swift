@@ -173,7 +173,7 @@ final class UploadStep: Step, @unchecked Sendable {
         guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !host.owner.isCancelled else {
             return .pass
         }
-        let isUnreachable = ConnectivityPolicy.isLackOfConnectivity(error.code, in: error.transferPhase)
+        let isUnreachable = ConnectivityPolicy.isLackOfConnectivity(error)
         if isUnreachable, host.steps.connectivity.waits { return .pass }
         if case .asking = course.stage, ending.loss != .none { return .pass }
         guard isUnreachable || error.code == .networkConnectionLost else { return .pass }

@@ -151,7 +151,7 @@ extension Loader: TransferDelegate {
         case .hold(let response): enter(.held(Phase.Holding(response, .failure(ending, step: step))))
         case .follow(let next): follow(next)
         case .load(let transfer): begin(transfer, of: nil)
-        case .fail(let error): finish(.failure(error))
+        case .fail(let error): finish(.failure(error.with(phase: ending.phase)))
         }
     }
 

@@ -246,7 +246,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         handle.drop(discarded)
         guard case .failure(let error) = outcome else { return end(outcome) }
         place.noteFailure()
-        end(.failure(error.with(phase: phase.transfer?.phase ?? .preparing)))
+        end(.failure(error.with(phase: phase.transferPhase)))
     }
 
     private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {

@@ -68,6 +68,14 @@ enum Phase {
             self.response = response
             self.content = content
         }
+
+        fileprivate var transferPhase: TransferPhase {
+            switch content {
+            case .head(_, let transferring, _, nil): transferring.transfer.phase
+            case .head(_, _, _, let ending?), .failure(let ending, _): ending.phase
+            case .redirect: .receiving
+            }
+        }
     }
 
     /// What follows a transfer.
@@ -83,6 +91,16 @@ enum Phase {
         case .held(let holding):
             if case .head(_, let transferring, _, nil) = holding.content { transferring.transfer } else { nil }
         case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .finishing, .ended: nil
+        }
+    }
+
+    /// How far the task's transfer, or the one that has just ended, has got.
+    var transferPhase: TransferPhase {
+        switch self {
+        case .held(let holding): holding.transferPhase
+        case .storing, .finishing: .receiving
+        case .ready, .waiting, .queued, .moving, .encoding, .transferring, .deciding, .ended:
+            transfer?.phase ?? .preparing
         }
     }
 

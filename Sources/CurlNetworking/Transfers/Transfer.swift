@@ -141,6 +141,9 @@ struct TransferEnding {
         case everyConnection
     }
 
+    /// How far the transfer had got.
+    var phase: TransferPhase { error.map { $0.transferPhase ?? .preparing } ?? .receiving }
+
     init(_ error: URLError? = nil, isOfNetwork: Bool = false) {
         self.error = error
         self.isOfNetwork = isOfNetwork

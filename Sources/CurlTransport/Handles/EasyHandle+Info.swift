@@ -62,15 +62,8 @@ extension EasyHandle {
     /// Whether libcurl has begun to send the request.
     var hasSentHead: Bool { info(CURLINFO_PRETRANSFER_TIME_T) > 0 }
 
-    /// libcurl stamps each stage when it is over, but the response's start already when it begins to send a body.
-    package var phase: TransferPhase {
-        let mayReceive = !sendsBody || longInfo(CURLINFO_RESPONSE_CODE) >= 200
-        if mayReceive, info(CURLINFO_STARTTRANSFER_TIME_T) > 0 { return .receiving }
-        if info(CURLINFO_PRETRANSFER_TIME_T) > 0 { return .sending }
-        if info(CURLINFO_CONNECT_TIME_T) > 0 { return .securing }
-        if info(CURLINFO_NAMELOOKUP_TIME_T) > 0 { return .connecting }
-        return .resolving
-    }
+    /// How far the transfer has got.
+    package var phase: TransferPhase { TransferPhase(of: self) }
 
     /// 0 if libcurl doesn't know.
     func info(_ info: CURLINFO) -> Int64 {

@@ -42,6 +42,9 @@ package protocol TransferHandler: AnyObject {
     /// Asks for the next bytes of the request's body. Within libcurl.
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict
 
+    /// How long the request's body is, once all of it was asked for; nil before that. Within libcurl, or outside.
+    var wholeBodyLength: Int64? { get }
+
     /// Asks to restart the request's body at `offset`, before it is sent again; false if that can't be done. Within libcurl.
     func transferRewindsBody(to offset: Int64) -> Bool
 
@@ -56,5 +59,6 @@ package protocol TransferHandler: AnyObject {
 extension TransferHandler {
     package func transferConnected(negotiated: String?) {}
     package var isAnswered: Bool { false }
+    package var wholeBodyLength: Int64? { nil }
     package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

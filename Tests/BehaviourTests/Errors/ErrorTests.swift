@@ -202,8 +202,25 @@ struct ErrorTests {
         #expect(try await phase("/stalled", body, expects: true) == "sending")
         #expect(try await phase("/permitted", body) == "sending")
         #expect(try await phase("/permitted", body, expects: true) == "sending")
-        #expect(try await phase("/reset", Data("hello".utf8)) == "sending")
+        #expect(try await phase("/reset", Data("hello".utf8)) == "receiving")
         #expect(try await phase("/answered", body) == "receiving")
+    }
+
+    @Test("A request that was sent and gets no answer fails while receiving")
+    func unanswered() async throws {
+        let rig = try Rig { _ in
+            .raw([.never])
+        } configure: {
+            $0.timeoutIntervalForRequest = 1
+        }
+        defer { rig.stop() }
+        for body in [nil, Data("hello".utf8)] {
+            var request = URLRequest(rig.url("/"), method: body == nil ? "GET" : "POST")
+            request.httpBody = body
+            let error = try #require(await rig.session.load(request).error)
+            #expect(error.code == .timedOut)
+            #expect(error.phase == "receiving")
+        }
     }
 
     @Test("A request without a URL, or with another scheme, is refused before anything is done")

@@ -40,6 +40,7 @@ struct EndlessServerTests {
         let error = try #require(resumed.error)
         #expect(error.code == .badServerResponse)
         #expect(error.localizedDescription.contains("too small"))
+        #expect(error.phase == "receiving")
         #expect((100...110).contains(origin.server.requestCount))
         mends.open()
         let data = try #require(error.downloadTaskResumeData)

@@ -58,6 +58,7 @@ struct ProxyTunnelTests {
         #expect(result.response == nil)
         let error = try #require(result.error)
         #expect(error.code == .cannotConnectToHost && error.proxyStatus == status && error.curlCode != nil)
+        #expect(error.phase == "connecting")
         #expect(error.localizedDescription.contains("\(status)"))
     }
 

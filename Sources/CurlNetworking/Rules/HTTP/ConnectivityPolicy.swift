@@ -3,7 +3,13 @@ import Foundation
 
 /// Which failures mean that the host can't be reached at present, so that the task may wait.
 enum ConnectivityPolicy {
-    /// `phase` is how far the transfer had got. Once there is a connection, no failure counts: the server may have acted on the request.
+    static func isLackOfConnectivity(_ error: URLError) -> Bool {
+        // A proxy that refuses to connect is reachable, so waiting would be pointless.
+        guard error.userInfo[CurlErrorKey.proxyStatus] == nil else { return false }
+        return isLackOfConnectivity(error.code, in: error.transferPhase)
+    }
+
+    /// `phase` is how far the transfer had got. Once there is a connection to the host, no failure counts: the server may have acted on the request.
     static func isLackOfConnectivity(_ code: URLError.Code, in phase: TransferPhase?) -> Bool {
         switch phase {
         case .resolving, .connecting, .preparing, nil: break

@@ -205,6 +205,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         switch stage {
         case .running(_, let easy): easy.phase
         case .draining: .receiving
+        case .over where receiving.head != nil: .receiving
         case .ordered, .over: .preparing
         }
     }
@@ -399,6 +400,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return .abort
         }
     }
+
+    var wholeBodyLength: Int64? { sending.isComplete ? sending.count : nil }
 
     func transferRewindsBody(to offset: Int64) -> Bool {
         guard let body = sending.body, body.seek(to: offset) else { return false }

@@ -50,8 +50,7 @@ extension URLError {
             [
                 CurlErrorKey.code: Int(failure.code.rawValue),
                 CurlErrorKey.text: failure.text,
-                // The proxy is reachable, so waiting for connectivity would be pointless.
-                CurlErrorKey.phase: TransferPhase.securing.rawValue,
+                CurlErrorKey.phase: TransferPhase.connecting.rawValue,
                 CurlErrorKey.proxyStatus: head.status,
             ]
         )

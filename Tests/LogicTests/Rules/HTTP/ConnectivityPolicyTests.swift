@@ -27,6 +27,16 @@ struct ConnectivityPolicyTests {
         #expect(!ConnectivityPolicy.isLackOfConnectivity(.timedOut, in: nil))
     }
 
+    @Test("No proxy that refuses a tunnel, although there is no connection to the host")
+    func refusedTunnel() {
+        for status in [nil, 503] as [Int?] {
+            var info: [String: Any] = [CurlErrorKey.phase: TransferPhase.connecting.rawValue]
+            info[CurlErrorKey.proxyStatus] = status
+            let error = URLError(.cannotConnectToHost, userInfo: info)
+            #expect(ConnectivityPolicy.isLackOfConnectivity(error) == (status == nil))
+        }
+    }
+
     @Test("A transfer has sent nothing of its request before it can")
     func beforeRequest() {
         for phase in TransferPhase.allCases {

@@ -1,0 +1,29 @@
+import CCurlNetworkingLibcurl
+
+extension TransferPhase {
+    /// How far `easy`'s transfer has got. libcurl stamps each stage when it is over, but the response's start already when it begins to send a
+    /// body.
+    init(of easy: EasyHandle) {
+        let mayReceive = !easy.sendsBody || easy.longInfo(CURLINFO_RESPONSE_CODE) >= 200
+        if mayReceive, easy.info(CURLINFO_STARTTRANSFER_TIME_T) > 0 {
+            self = .receiving
+        } else if easy.info(CURLINFO_PRETRANSFER_TIME_T) > 0 {
+            self = Self.hasSentRequest(easy) ? .receiving : .sending
+        } else if easy.info(CURLINFO_CONNECT_TIME_T) > 0 {
+            self = Self.awaitsTunnel(easy) ? .connecting : .securing
+        } else {
+            self = easy.info(CURLINFO_NAMELOOKUP_TIME_T) > 0 ? .connecting : .resolving
+        }
+    }
+
+    /// Whether the system has taken all of an HTTP request, and libcurl waits for its response.
+    private static func hasSentRequest(_ easy: EasyHandle) -> Bool {
+        guard easy.sendsBody else { return easy.longInfo(CURLINFO_REQUEST_SIZE) > 0 }
+        return easy.handler?.wholeBodyLength.map { easy.info(CURLINFO_SIZE_UPLOAD_T) >= $0 } ?? false
+    }
+
+    /// There is a connection to an HTTP proxy, which hasn't agreed to a tunnel.
+    private static func awaitsTunnel(_ easy: EasyHandle) -> Bool {
+        easy.tunnelAnswer.isReported && !(200..<300 ~= easy.longInfo(CURLINFO_HTTP_CONNECTCODE))
+    }
+}
