@@ -63,6 +63,74 @@ struct ProtocolThreadTests {
         try await Nested.ended.wait()
     }
 
+    @Test("While one runs the loop, other objects of its thread hear that they are to stop")
+    func nestedStop() async throws {
+        final class Pair: MockProtocol, @unchecked Sendable {
+            static let (started, stopped) = (Watched(0), Watched<[String]>([]))
+            static let (isBlocking, opened) = (Gate(), Gate())
+
+            override func startLoading() {
+                Self.started.update { $0 += 1 }
+                guard request.url?.path == "/blocked" else { return }
+                Self.isBlocking.open()
+                Self.opened.waitBlocking()
+            }
+
+            /// Whichever is first waits for the other one.
+            override func stopLoading() {
+                let path = request.url?.path ?? ""
+                Self.stopped.update { $0.append(path) }
+                while path != "/blocked", Self.stopped.value.count(where: { $0 != "/blocked" }) < 2 {
+                    _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+                }
+            }
+        }
+        let network = MockNetwork { _ in }
+        let session = network.session(classes: [Pair.self])
+        defer { session.invalidateAndCancel() }
+        func start(_ path: String) -> Task<Void, any Error> {
+            Task { _ = try await session.data(from: network.url(path)) }
+        }
+        let tasks = [start("/one"), start("/two")]
+        try await Pair.started.wait { $0 == 2 }
+        // Both are to stop while their thread, which is the only one, is busy.
+        let blocked = start("/blocked")
+        try await Pair.isBlocking.wait()
+        for task in tasks {
+            task.cancel()
+            await #expect(throws: URLError.self) { try await task.value }
+        }
+        Pair.opened.open()
+        try await Pair.stopped.wait { $0.count == 2 }
+        blocked.cancel()
+        try await Pair.stopped.wait { $0.count == 3 }
+    }
+
+    @Test("Ten thousand loads leave no memory behind")
+    func memory() async {
+        await #expect(processExitsWith: .success) {
+            // The network would keep each request.
+            final class Unrecorded: MockProtocol, @unchecked Sendable {
+                override func startLoading() { answer("fine") }
+            }
+            let network = MockNetwork { _ in }
+            let session = network.session(classes: [Unrecorded.self])
+            func load(_ count: Int) async {
+                await withTaskGroup(of: String?.self) { group in
+                    for number in 0..<count {
+                        if number >= 16 { _ = await group.next() }
+                        group.addTask { await session.load(network.url()).text }
+                    }
+                }
+            }
+            await load(3000)
+            let added = await ProcessUsage.added { await load(10_000) }
+            // One of Foundation's timers for each call of an object's would be 7 MB.
+            #expect(added.resident < ProcessUsage.growth(of: 4 << 20))
+            session.invalidateAndCancel()
+        }
+    }
+
     @Test("An object is made, started and stopped on one thread, which is not its session's")
     func oneThread() async throws {
         final class Noting: MockProtocol, @unchecked Sendable {

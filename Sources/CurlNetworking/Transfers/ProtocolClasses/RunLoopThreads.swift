@@ -197,8 +197,17 @@ final class RunLoopThread: @unchecked Sendable {
 
     private struct Inbox {
         var work: [RunLoopExecutor.Work] = []
-        /// Other threads add a timer to it, which CFRunLoop's own lock allows.
-        nonisolated(unsafe) var runLoop: RunLoop?
+        /// nil unless the thread runs.
+        var alarm: Alarm?
+        /// The run loop has a call of `drain` that it hasn't made yet.
+        var isDrainScheduled = false
+    }
+
+    /// What other threads wake the run loop with, as CFRunLoop's own locks allow: `perform` alone doesn't wake it. The timer is the thread's
+    /// only one, because Foundation never frees a timer's memory.
+    private struct Alarm {
+        nonisolated(unsafe) let runLoop: RunLoop
+        nonisolated(unsafe) let timer: Timer
     }
 
     private let inbox = Mutex(Inbox())
@@ -227,12 +236,17 @@ final class RunLoopThread: @unchecked Sendable {
         wake()
     }
 
-    /// Makes the run loop check for work. The portable way: `RunLoop.perform` doesn't wake a waiting loop.
+    /// Makes the run loop check for work.
     func wake() {
-        inbox.withLock { inbox in
-            let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.drain() }
-            inbox.runLoop?.add(timer, forMode: .default)
-        }
+        inbox.withLock { scheduleDrain(&$0) }
+    }
+
+    private func scheduleDrain(_ inbox: inout Inbox) {
+        guard let alarm = inbox.alarm, !inbox.isDrainScheduled else { return }
+        inbox.isDrainScheduled = true
+        // Not in the timer's block: a loop that an object runs in there doesn't fire the same timer.
+        alarm.runLoop.perform { [weak self] in self?.drainAsScheduled() }
+        alarm.timer.fireDate = .distantPast
     }
 
     // MARK: - On the thread itself
@@ -240,17 +254,23 @@ final class RunLoopThread: @unchecked Sendable {
     private func main() {
         let runLoop = RunLoop.current
         // A run loop with no sources doesn't wait.
-        let keepAlive = Timer(timeInterval: 1e9, repeats: true) { _ in }
-        runLoop.add(keepAlive, forMode: .default)
-        inbox.withLock { $0.runLoop = runLoop }
+        let timer = Timer(timeInterval: 1e9, repeats: true) { _ in }
+        runLoop.add(timer, forMode: .default)
+        let alarm = Alarm(runLoop: runLoop, timer: timer)
+        inbox.withLock { $0.alarm = alarm }
         repeat {
             drain()
             _ = runLoop.run(mode: .default, before: Date(timeIntervalSinceNow: Self.idleTime))
         } while !threads.dismiss(self)
         // What an executor's last caller added before letting go of it. Nothing can be added after that.
         drain()
-        inbox.withLock { $0.runLoop = nil }
-        keepAlive.invalidate()
+        inbox.withLock { $0.alarm = nil }
+        timer.invalidate()
+    }
+
+    private func drainAsScheduled() {
+        inbox.withLock { $0.isDrainScheduled = false }
+        drain()
     }
 
     /// Objects may run the loop themselves: then they get events for their own thread, but no other load is started on top.
@@ -265,6 +285,12 @@ final class RunLoopThread: @unchecked Sendable {
     }
 
     private func nextWork() -> RunLoopExecutor.Work? {
-        inbox.withLock { $0.work.isEmpty ? nil : $0.work.removeFirst() }
+        inbox.withLock { inbox in
+            guard !inbox.work.isEmpty else { return nil }
+            let next = inbox.work.removeFirst()
+            // If an object runs the loop in `next`, the others are done there.
+            if !inbox.work.isEmpty { scheduleDrain(&inbox) }
+            return next
+        }
     }
 }
