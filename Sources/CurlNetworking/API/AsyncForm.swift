@@ -57,7 +57,7 @@ enum AsyncForm {
         ask(delegate, question, method) { own in
             if let own { return answer(own) }
             guard let next else { return answer(fallback()) }
-            session.core.deliveryQueue.addOperation {
+            session.passOn(about: task) {
                 if passesOnWhenCompleted || task.state != .completed { passingOn(next) }
             }
         }

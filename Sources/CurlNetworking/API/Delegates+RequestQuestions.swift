@@ -14,7 +14,7 @@ extension URLSessionTaskDelegate {
             await $0.urlSession(session, needNewBodyStreamForTask: task)
         } then: { answer in
             if let answer { return completionHandler(answer) }
-            session.core.deliveryQueue.addOperation {
+            session.passOn(about: task) {
                 guard task.state != .completed else { return }
                 self.urlSession(session, task: task, needNewBodyStreamFrom: 0, completionHandler: completionHandler)
             }

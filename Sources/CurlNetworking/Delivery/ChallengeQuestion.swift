@@ -178,7 +178,7 @@ extension ChallengeQuestion {
     ) {
         let sender = sender
         sender.setAlternative(to: method) {
-            session.core.deliveryQueue.addOperation {
+            session.passOn(about: task) {
                 // A connection may outlive the task.
                 if task.state == .completed { sender.answer(.performDefaultHandling, nil) } else { call() }
             }

@@ -27,6 +27,8 @@ struct Mailbox {
     }
 
     private var messages = Fifo<Message>()
+    /// Questions that one method of a delegate hasn't answered, for the next method.
+    private var passedOn = Fifo<@Sendable () -> Void>()
     /// How many of them are informational responses.
     private var informationalCount = 0
     private(set) var body = BodyBuffer()
@@ -45,7 +47,7 @@ struct Mailbox {
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
     /// No delivery is scheduled, and no message waits.
-    var isIdle: Bool { !isScheduled && !isProgressDue && messages.isEmpty && hasNoBody }
+    var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
 
     /// The progress last reported to the delegate in each direction.
     private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
@@ -87,6 +89,12 @@ struct Mailbox {
         return schedule()
     }
 
+    /// Has `question` asked in a turn of its own, before anything else and in every state: what waits may wait for its answer.
+    mutating func passOn(_ question: @escaping @Sendable () -> Void) -> Bool {
+        passedOn.append(question)
+        return schedule()
+    }
+
     private func takes(_ message: Message) -> Bool { state != .discarded || message.outlivesCancellation }
 
     /// Copies body bytes in; see `BodyBuffer.append`.
@@ -125,7 +133,7 @@ struct Mailbox {
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
 
     private var hasNext: Bool {
-        isProgressDue || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
+        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
     }
 
     /// Holds all messages, including later ones, until `release`.
@@ -145,6 +153,7 @@ struct Mailbox {
             isProgressDue = false
             return .progress
         }
+        if let question = passedOn.popFirst() { return .call(question) }
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
         switch messages.first {
         case .completed where !hasNoBody, .question(.willCache) where !hasNoBody, nil:

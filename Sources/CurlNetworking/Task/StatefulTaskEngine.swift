@@ -112,6 +112,29 @@ extension StatefulTaskEngine {
         if let delivery { session.deliveryQueue.add([delivery]) }
     }
 
+    func passOn(_ question: @escaping @Sendable () -> Void) {
+        if withState({ $0.mailbox.passOn(question) }) { deliverCalls() }
+    }
+
+    /// The same for calls, which are also made when the session has forgotten the task.
+    func deliverCalls() {
+        if let delivery {
+            session.deliveryQueue.add([delivery])
+        } else {
+            session.deliveryQueue.addOperation(deliverCall)
+        }
+    }
+
+    /// Makes a call that was added when the session had forgotten the task. Delegate queue.
+    private func deliverCall() {
+        while let message = withState({ $0.mailbox.next() }) {
+            guard case .call(let body) = message else { continue }
+            body()
+            if withState({ $0.mailbox.delivered() }) { session.deliveryQueue.addOperation(deliverCall) }
+            return
+        }
+    }
+
     func deliverNext(about task: URLSessionTask) -> Bool {
         TaskReporter(self, scheduledFor: task).deliverNext()
     }

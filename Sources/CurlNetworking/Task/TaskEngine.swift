@@ -50,6 +50,9 @@ protocol TaskEngine: AnyObject, Sendable {
     /// Whether the delegate is told of the task's response, body and end; false if a handler or a Swift task gets them.
     var tellsDelegateOfResult: Bool { get }
 
+    /// Has the delegate queue ask `question` as the next message about the task.
+    func passOn(_ question: @escaping @Sendable () -> Void)
+
     /// A task of the session's own, which isn't listed.
     var isHidden: Bool { get }
 

@@ -21,24 +21,6 @@ extension TaskHandle: WebSocketExchangeOwner {
         shared.withLock { $0.mailbox.post(.call(body)) }
     }
 
-    func deliverCalls() {
-        if let delivery {
-            session.deliveryQueue.add([delivery])
-        } else {
-            session.deliveryQueue.addOperation(deliverCall)
-        }
-    }
-
-    /// Makes a call that was added when the session had forgotten the task. Delegate queue.
-    private func deliverCall() {
-        while let message = shared.withLock({ $0.mailbox.next() }) {
-            guard case .call(let body) = message else { continue }
-            body()
-            if shared.withLock({ $0.mailbox.delivered() }) { session.deliveryQueue.addOperation(deliverCall) }
-            return
-        }
-    }
-
     var announcesWebSocket: Bool { delegates.webSocket != nil }
 
     /// The task has come to `outcome`: nothing more can be sent. Loop.

@@ -82,6 +82,87 @@ struct SessionDelegateQueueTests {
         #expect(overlaps.value == 0)
     }
 
+    /// Answers at once, and returns from the question only when the session has done much more.
+    private final class Lingering: NSObject, URLSessionDataDelegate {
+        let more: URL
+        let calls = Watched<[String]>([])
+        let completed = Gate()
+
+        init(_ more: URL) {
+            self.more = more
+        }
+
+        private func linger(_ name: String, in session: URLSession) {
+            calls.update { $0.append("\(name) begins") }
+            let enough = Gate()
+            load(20, in: session, then: enough)
+            enough.waitBlocking()
+            calls.update { $0.append("\(name) ends") }
+        }
+
+        private func load(_ count: Int, in session: URLSession, then enough: Gate) {
+            guard count > 0 else { return enough.open() }
+            session.dataTask(with: more) { _, _, _ in self.load(count - 1, in: session, then: enough) }.resume()
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge,
+            completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            completionHandler(.useCredential, URLCredential(user: "user", password: "password", persistence: .none))
+            linger("challenge", in: session)
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest,
+            completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            completionHandler(request)
+            linger("redirect", in: session)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            calls.update { $0.append("data") }
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            calls.update { $0.append("completed") }
+            completed.open()
+        }
+    }
+
+    @Test(
+        "Nor does a question that a task's own delegate passes on to the session's",
+        arguments: ["challenge", "redirect"]
+    )
+    func passedOn(question: String) async throws {
+        final class Unwilling: NSObject, URLSessionTaskDelegate {}
+        let server = try LoopbackServer { request in
+            switch request.path {
+            case "/redirect": .status(302).header("Location", "/")
+            case "/challenge" where request.header("Authorization") == nil:
+                .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            default: .text("hello")
+            }
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 4
+        let delegate = Lingering(server.url("/"))
+        let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url("/\(question)"))
+        task.delegate = Unwilling()
+        task.resume()
+        try await delegate.completed.wait()
+        #expect(delegate.calls.value == ["\(question) begins", "\(question) ends", "data", "completed"])
+    }
+
     @Test("On a concurrent queue a slow delegate method of one task doesn't hold up another task")
     func independentTasks() async throws {
         let queue = OperationQueue()

@@ -241,6 +241,30 @@ struct MailboxTests {
         #expect(mailbox.isIdle)
     }
 
+    @Test("A question that is passed on is the next message in every state: unanswered, held, discarded, completed")
+    func passedOn() throws {
+        var mailbox = Mailbox()
+        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
+        _ = mailbox.next()
+        _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
+        #expect(mailbox.passOn {} == false, "after the message that passes it on")
+        #expect(mailbox.delivered(), "in an operation of its own")
+        #expect(Self.take(&mailbox) == ["call"])
+        mailbox.hold()
+        #expect(mailbox.passOn {})
+        #expect(!mailbox.isIdle)
+        #expect(mailbox.passOn {} == false, "one after the other")
+        #expect(Self.take(&mailbox) == ["call", "call"])
+        _ = mailbox.release()
+        _ = mailbox.discard()
+        #expect(mailbox.passOn {})
+        #expect(mailbox.post(.completed) == false)
+        #expect(Self.take(&mailbox) == ["call", "completed"])
+        #expect(mailbox.passOn {})
+        #expect(Self.take(&mailbox) == ["call"])
+        #expect(mailbox.isIdle)
+    }
+
     @Test("Discarding keeps the completion and the resume data, and nothing else")
     func discard() throws {
         var mailbox = Mailbox()
@@ -387,8 +411,9 @@ struct MailboxTests {
             #expect(deliveries == 1, "two deliveries at once")
         }
         let response = try Self.response()
+        var passedOn = 0
         for _ in 0..<3000 {
-            switch Int.random(in: 0..<10, using: &generator) {
+            switch Int.random(in: 0..<11, using: &generator) {
             case 0, 1:
                 posted += 1
                 schedule(mailbox.post(.event(.resumed(offset: Int64(posted), expectedTotalBytes: 0))))
@@ -406,6 +431,10 @@ struct MailboxTests {
                     deliveries = 0
                     continue
                 }
+                if case .call = message {
+                    passedOn -= 1
+                    continue
+                }
                 #expect(!wasAwaiting, "delivered behind an unanswered response")
                 if case .event(.body(let data)) = message {
                     delivered += data.count
@@ -413,10 +442,13 @@ struct MailboxTests {
                 } else {
                     delivered += 1
                 }
+            case 9:
+                passedOn += 1
+                schedule(mailbox.passOn {})
             default:
                 break
             }
-            if delivered < posted, !mailbox.isAwaitingAnswer {
+            if passedOn > 0 || delivered < posted && !mailbox.isAwaitingAnswer {
                 #expect(deliveries == 1, "something waits, and nobody comes for it")
             }
         }

@@ -52,6 +52,7 @@ struct TaskEngineTests {
         func state(of task: URLSessionTask) -> URLSessionTask.State { .canceling }
         func progress(of task: URLSessionTask) -> Progress { shownProgress }
         func consumerCaughtUp() {}
+        func passOn(_ question: @escaping @Sendable () -> Void) {}
         func released() { note("released") }
     }
 
