@@ -11,9 +11,9 @@ struct HopLog {
     private var current: HopMeter?
 
     /// A hop begins.
-    mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isMeasured: Bool) {
+    mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isMeasured: @autoclosure () -> Bool) {
         current = nil
-        guard transfer.source != .network, let request, isMeasured else { return }
+        guard transfer.source != .network, let request, isMeasured() else { return }
         current = HopMeter(HopMetrics(request, source: transfer.source))
     }
 

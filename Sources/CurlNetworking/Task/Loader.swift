@@ -14,8 +14,6 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     let steps: Steps
     /// The reads and writes of a task that was made as a stream task.
     let port: StreamPort?
-    /// Whether a delegate, as of the task's beginning, may want its metrics.
-    let isMeasured: Bool
 
     // MARK: Loop only
 
@@ -37,7 +35,6 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             (shared.consumer, shared.delegates, shared.settings.earliestBeginDate)
         }
         port = consumer.port
-        isMeasured = delegates.task != nil || handle.session.measuresTasks
         sink = consumer.makeSink(for: handle)
         let hasOwnDelegate = delegates.session != nil
         let facts = Steps.Facts(handle, sink, consumer, beginDate: beginDate, hasOwnDelegate: hasOwnDelegate)
@@ -204,7 +201,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     /// - Parameter step: The step that supplied the transfer; nil for none.
     func begin(_ transfer: any Transfer, of step: Int?) {
         enter(.transferring(Phase.Transferring(transfer, of: step)))
-        hops.begin(request, transfer, isMeasured: isMeasured)
+        hops.begin(request, transfer, isMeasured: handle.isMeasured)
         do throws(URLError) {
             try transfer.start()
         } catch {
@@ -278,7 +275,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     }
 
     private func send(_ outcome: Outcome, resumeData: Data?) {
-        let metrics = isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
+        let metrics = handle.isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
         handle.endWork()
         handle.send(outcome, resumeData: resumeData, metrics: metrics)
     }

@@ -93,6 +93,10 @@ extension StatefulTaskEngine {
     var task: URLSessionTask? { withState { $0.task } }
     var listedTask: URLSessionTask? { withState { $0.listedTask } }
     var ownDelegates: DelegateSet { withState { $0.delegates } }
+
+    /// Whether a delegate may want the task's metrics: its own, or the session's if that isn't known to lack the method. A task may be given
+    /// its delegate at any time.
+    var isMeasured: Bool { session.measuresTasks || ownDelegates.task != nil }
 }
 
 // MARK: - Delivery

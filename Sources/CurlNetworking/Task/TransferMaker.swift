@@ -45,7 +45,7 @@ struct TransferMaker {
             settings: settings,
             hooks: settings.hasHooks
                 ? TransferHooks(settings, for: request, of: loader.handle.task, over: loader.ticket?.origin) : nil,
-            isMeasured: loader.isMeasured,
+            isMeasured: loader.handle.isMeasured,
             delegate: loader,
             port: loader.port,
             decidesOnResponse: loader.sink is DelegateSink

@@ -75,6 +75,26 @@ struct MetricsDeliveryTests {
         #expect(ofSession.story == [])
     }
 
+    @Test("A delegate that comes when the task is running gets them, with the requests that begin after that")
+    func lateDelegate() async throws {
+        let (begun, answered) = (Gate(), Gate())
+        let rig = try Rig { request in
+            guard request.path == "/from" else { return .text("hello") }
+            return .status(302).header("Location", "/to").after([.open(begun), .waitFor(answered)])
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.resume()
+        try await begun.wait()
+        let delegate = TimelineDelegate()
+        task.delegate = delegate
+        answered.open()
+        #expect(try await delegate.completeStory().suffix(2) == ["metrics", "completed"])
+        let metrics = try await delegate.metrics()
+        #expect(metrics.redirectCount == 1)
+        #expect(metrics.transactionMetrics.map(\.request.url) == [rig.url("/to")])
+    }
+
     @Test("Own delegates that don't implement them pass them on")
     func passedOn() async throws {
         final class Nothing: NSObject, URLSessionTaskDelegate {}

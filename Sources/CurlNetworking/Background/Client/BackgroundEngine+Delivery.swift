@@ -106,7 +106,7 @@ extension BackgroundEngine {
 
     /// The metrics of a task for which the agent has none; nil if nobody wants to hear of them.
     private var metricsWithoutAttempt: TaskMetrics? {
-        if ignoresMetrics { return nil }
+        if !isMeasured { return nil }
         let interval = DateInterval(start: creation, end: max(creation, Date()))
         return TaskMetrics(hops: [], interval: interval, redirectCount: 0)
     }

@@ -183,12 +183,9 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             upload: upload?.resource,
             cookies: cookies.map(CookieDescription.init),
             wish: wish,
-            ignoresMetrics: ignoresMetrics ? true : nil
+            ignoresMetrics: isMeasured ? nil : true
         )
     }
-
-    /// Whether the session's delegate is known to lack a method for metrics, and the task has no delegate of its own.
-    var ignoresMetrics: Bool { !session.measuresTasks && shared.withLock { $0.delegates.task } == nil }
 
     var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest } }
 }
