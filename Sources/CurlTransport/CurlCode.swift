@@ -68,10 +68,9 @@ package struct TransferFailure: Error, Sendable, Hashable {
     /// That was the head of an HTTP/2 response, larger than libcurl takes; only the text tells.
     package var isOfLargeHTTP2Head: Bool { leavesHTTP2Broken && text.contains(" -902") }
 
-    /// The same, with the code that libcurl has for a request that it can't begin again, if it was `Callbacks.prerequest` that refused it:
-    /// only the text tells.
+    /// The same for a request that `Callbacks.prerequest` has refused, with the code that libcurl has for one that it can't begin again.
     var ofRefusedRequest: TransferFailure {
-        guard code == .abortedByCallback, text.hasSuffix("pre-request callback") else { return self }
+        guard code == .abortedByCallback else { return self }
         var failure = self
         (failure.code, failure.text) = (.sendFailRewind, CurlCode.sendFailRewind.text)
         return failure

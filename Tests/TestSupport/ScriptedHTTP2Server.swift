@@ -57,6 +57,7 @@ package final class ScriptedHTTP2Server: Sendable {
     private let maximumStreams: UInt32
     private let refusesMore: Bool
     private let window: UInt32?
+    private let laterAnswer: Data?
     private let script: @Sendable (Request) -> [Step]
 
     /// `script` is asked with each request once its header fields are complete.
@@ -65,16 +66,19 @@ package final class ScriptedHTTP2Server: Sendable {
     ///   - maximumStreams: How many requests the server says it takes at once on a connection.
     ///   - refusesMore: Whether it refuses those beyond.
     ///   - window: How many bytes of a body may be sent before the server allows more; nil for the protocol's default, 65,535.
+    ///   - laterAnswer: What each connection but the first gets for its first bytes, instead of HTTP/2; nothing follows there.
     package init(
         maximumStreams: UInt32 = 100,
         refusesMore: Bool = false,
         window: UInt32? = nil,
+        laterAnswer: Data? = nil,
         script: @escaping @Sendable (Request) -> [Step]
     ) throws {
         (listener, port) = try ListeningSocket.open(backlog: 4096, for: "HTTP/2")
         self.maximumStreams = maximumStreams
         self.refusesMore = refusesMore
         self.window = window
+        self.laterAnswer = laterAnswer
         self.script = script
         let thread = Thread { [self] in
             while true {
@@ -168,6 +172,10 @@ package final class ScriptedHTTP2Server: Sendable {
             sending.withLock { _ in _ = write(frame) }
         }
 
+        func send(_ bytes: Data) {
+            sending.withLock { _ in _ = write(bytes) }
+        }
+
         /// Sends frames without flags and content, as fast as they are taken, until the connection is over.
         func sendEndlessly(_ type: FrameType, stream: UInt32) {
             let frame = Self.frame(type, flags: 0, stream: stream, Data())
@@ -228,6 +236,10 @@ package final class ScriptedHTTP2Server: Sendable {
 
     private func serve(_ connection: Connection) {
         defer { connection.streams.withLock { $0.values.map(\.end) }.forEach { $0.open() } }
+        if let laterAnswer, connection.number > 1 {
+            if connection.read(1) != nil { connection.send(laterAnswer) }
+            return
+        }
         guard connection.read(24) == Data("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) else {
             shutdown(connection.socket, Int32(SHUT_RDWR))
             return

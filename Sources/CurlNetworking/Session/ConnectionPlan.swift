@@ -41,18 +41,20 @@ struct ConnectionPlan {
         streams = settings.streamsPerConnection ?? Self.defaultStreams
         connections = loop.map { [limit] in ConnectionGroup(on: $0, limit: limit) }
         channels = loop.map { ConnectionGroup(on: $0) }
-        let version = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
-        hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
-        let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
-        mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
         let usesUnixSocket = settings.names.usesUnixSocket(for: origin)
         if !usesUnixSocket {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
         }
         let names = settings.names.settings(for: origin)
         usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
-        let isProxied = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
-        isCountedWithOthers = isProxied || usesUnixSocket || names?.connectTo != nil
+        let isForwarded = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
+        isCountedWithOthers = isForwarded || usesUnixSocket || names?.connectTo != nil
+        // libcurl speaks HTTP/1.1 to a proxy that forwards the requests.
+        let wanted = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
+        let version = isForwarded ? .automatic : wanted
+        hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
+        let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
+        mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
         let connectionSettings = Self.connectionSettings(settings, for: origin, names, version, through: route)
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }

@@ -42,15 +42,10 @@ extension ConnectionPool {
             case .new: !multiplexes || plan.hasPriorKnowledge
             case .own: true
             }
-        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection,
-            plan.connections?.openCount ?? 0 > 0
-        {
-            if admission.isAwaited(ticket) {
-                // A request that was cancelled may have left a place on an established connection.
-                options.usesNewConnection = true
-            } else {
-                options.versionOverride = .joinsPriorKnowledge
-            }
+        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection {
+            // A request that was cancelled may have left a place on an established connection for one that others wait for.
+            let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
+            if joins { options.versionOverride = .joinsPriorKnowledge } else { options.usesNewConnection = true }
         }
         guard multiplexes || plan.mayMultiplex, headSize > Self.largestHTTP2Head else { return }
         guard !plan.hasPriorKnowledge else {

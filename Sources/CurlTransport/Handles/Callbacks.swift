@@ -74,7 +74,11 @@ enum Callbacks {
         easy.connected(fromPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
-        return hasWholeBody && easy.connections?.mayCarry(easy) != false ? 0 : abortPrerequest
+        guard hasWholeBody, easy.connections?.mayCarry(easy) != false else {
+            easy.sharing.wasRefused = true
+            return abortPrerequest
+        }
+        return 0
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html

@@ -1,3 +1,4 @@
+import CCurlNetworkingLibcurl
 import CCurlNetworkingLinux
 import Glibc
 
@@ -19,6 +20,8 @@ package final class ConnectionGroup: @unchecked Sendable {
     private var plainSockets: [Int32: PlainSocket] = [:]
     /// One of them has spoken HTTP/2.
     private var hasMultiplexed = false
+    /// Those on which HTTP/2 has begun without TLS, whether the server speaks it or not.
+    private var priorKnowledge: Set<Int32> = []
     /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
     /// Why the last socket couldn't be opened, if that was for lack of descriptors or memory.
@@ -65,6 +68,7 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// Within libcurl.
     func closeSocket(_ socket: Int32) {
         plainSockets.removeValue(forKey: socket)?.withdraw()
+        priorKnowledge.remove(socket)
         loop.closeSocket(socket)
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
     }
@@ -87,10 +91,32 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     // MARK: - Which may be shared
 
+    /// Whether some connection speaks HTTP/2 without TLS, so that others can join it.
+    package var hasPriorKnowledge: Bool { !priorKnowledge.isEmpty }
+
     /// Whether `easy` may send its request on the connection that libcurl has chosen. Once one connection to an origin speaks HTTP/2, libcurl
-    /// shares them all, even if TLS has negotiated HTTP/1.1 for some: the answers there would go to the wrong requests
+    /// shares them all, even those that speak HTTP/1.1: the answers there would go to the wrong requests
     /// (https://github.com/curl/curl/issues/4885). Within libcurl.
     func mayCarry(_ easy: EasyHandle) -> Bool {
+        switch easy.sharing.priorKnowledge {
+        case .begins?:
+            // For a second connection, libcurl may have gone back to HTTP/1.1, as RFC 9113 §7 lets a server demand.
+            if easy.longInfo(CURLINFO_NUM_CONNECTS) == 1 { priorKnowledge.formUnion(candidates(for: easy)) }
+            return true
+        case .joins?:
+            return easy.usesKeptConnection && !priorKnowledge.isDisjoint(with: candidates(for: easy))
+        case nil:
+            return mayCarryTLS(easy)
+        }
+    }
+
+    /// The socket of the connection that libcurl has chosen for `easy`; any that isn't IP, if that one isn't.
+    private func candidates(for easy: EasyHandle) -> Set<Int32> {
+        let port = max(0, easy.longInfo(CURLINFO_LOCAL_PORT))
+        return sockets.filter { ConnectionEndpoints.localPort(of: $0) == port }
+    }
+
+    private func mayCarryTLS(_ easy: EasyHandle) -> Bool {
         guard let session = easy.openSSLSession else { return true }
         guard easy.negotiatedProtocol != "h2" else {
             hasMultiplexed = true

@@ -50,7 +50,7 @@ extension EasyHandle {
             failure.text = "The proxy's certificate: \(failure.text)"
         }
         failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
-        return handler?.isAnswered == true ? failure : failure.ofRefusedRequest
+        return sharing.wasRefused ? failure.ofRefusedRequest : failure
     }
 
     /// Whether the connection is a session with an FTP server: a proxy may be asked over HTTP instead.

@@ -1,16 +1,17 @@
 import CCurlNetworkingLibcurl
 
-/// Closes connections that can't be shared: see `CurlQuirks.sharesPriorKnowledgeWhenAnswered`.
+/// Closes connections that can't be shared.
 extension EasyHandle {
-    /// Closes the transfer's connection after it, unless others use it or a response arrives. Before the transfer.
+    /// Closes the transfer's connection after it, unless others use it or a response arrives: see
+    /// `CurlQuirks.sharesPriorKnowledgeWhenAnswered`. Before the transfer.
     func closeConnectionUnlessAnswered() throws(TransferFailure) {
         try set(CURLOPT_FORBID_REUSE, true)
-        awaitsAnswer = true
+        sharing.awaitsAnswer = true
     }
 
     /// Any time: libcurl checks when the transfer ends.
     func keepConnection() {
-        awaitsAnswer = false
+        sharing.awaitsAnswer = false
         _ = clibcurl_easy_set_long(handle, CURLOPT_FORBID_REUSE, 0)
     }
 
@@ -18,6 +19,6 @@ extension EasyHandle {
     /// one.
     func endedUnanswered() {
         if longInfo(CURLINFO_NUM_CONNECTS) == 0 { keepConnection() }
-        awaitsAnswer = false
+        sharing.awaitsAnswer = false
     }
 }

@@ -39,8 +39,7 @@ package final class EasyHandle {
     private var isUnsettled = false
     var tls = TLSSetup()
     var pausing = TransferPause()
-    /// Its connection is closed after it unless a response arrives.
-    var awaitsAnswer = false
+    var sharing = TransferSharing()
     /// The transfer's state in `HTTP2StalledInput`.
     var http2Input = HTTP2InputState()
 
@@ -126,7 +125,7 @@ package final class EasyHandle {
         }
         guard hooks.configure != nil else { return }
         // The program manages connections itself then.
-        if awaitsAnswer { keepConnection() }
+        if sharing.awaitsAnswer { keepConnection() }
         try hooks.configure(self)
     }
 
@@ -146,7 +145,7 @@ package final class EasyHandle {
         handler = nil
         multi = nil
         pausing = TransferPause()
-        if awaitsAnswer { endedUnanswered() }
+        if sharing.awaitsAnswer { endedUnanswered() }
     }
 
     // MARK: - Callbacks, within libcurl
@@ -167,7 +166,7 @@ package final class EasyHandle {
         if tunnelAnswer.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
-        if awaitsAnswer { keepConnection() }
+        if sharing.awaitsAnswer { keepConnection() }
         if pausing.isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort

@@ -42,7 +42,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var waitsForMultiplexing = false
     /// Closes the connection after the transfer if that was its first, and got no response.
     package var closesUnlessAnswered = false
-    /// Without TLS, the connection speaks HTTP/2 all the same.
+    /// Without TLS, the connection speaks HTTP/2 all the same, unless `connectionAuthentication` needs HTTP/1.1.
     package var hasPriorKnowledge = false
     /// The time limit, in total, for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for
     /// libcurl's default, five minutes.
@@ -84,6 +84,9 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// an error response arrives before they notice that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
+    /// By prior knowledge.
+    package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication != .ntlm }
+
     /// http rather than https.
     private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
 
@@ -124,6 +127,9 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         case .http1: try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         case .joinsPriorKnowledge: try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         case nil: break
+        }
+        if speaksHTTP2WithoutTLS {
+            easy.sharing.priorKnowledge = versionOverride == .joinsPriorKnowledge ? .joins : .begins
         }
         switch connectionAuthentication {
         case .ntlm:

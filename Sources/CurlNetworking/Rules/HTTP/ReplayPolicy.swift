@@ -7,23 +7,14 @@ enum ReplayPolicy {
         var hasHeard = false
         /// A response's head has arrived.
         var hasHead = false
-        /// The request was meant for an open HTTP/2 connection without TLS.
-        var joinsPriorKnowledge = false
     }
 
     /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't
     /// looked at the request. libcurl notices most such cases and sends the request again; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
         guard !circumstances.hasHead else { return false }
-        // An HTTP/2 response, as seen by an HTTP/1.1 parser.
-        let isForeign = failure.code == .unsupportedProtocol
-        if circumstances.joinsPriorKnowledge, isForeign || !failure.isOnKeptConnection {
-            // The connection was gone or full, and the request was sent as HTTP/1.1 to a server that doesn't speak it, on a new connection or
-            // on one that another such request had opened.
-            return !circumstances.hasHeard && [.sending, .receiving].contains(failure.phase)
-        }
         switch failure.code {
-        // libcurl tried to send it again, but couldn't rewind the body; or it would have shared a connection that can't be shared.
+        // libcurl tried to send it again, but couldn't rewind the body; or it wasn't to go out on the connection that libcurl had chosen.
         case .sendFailRewind:
             return true
         case .sendError:

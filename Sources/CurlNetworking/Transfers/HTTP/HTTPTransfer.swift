@@ -61,9 +61,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// The response so far.
     private struct Receiving {
         var parser = HeadParser()
-        /// Without TLS; the program's own options may have brought that about.
-        var mayBePlainHTTP2 = false
-        /// Of the program's own options.
+        /// That of a connection without TLS.
+        var plainVersion = ConnectionVersion.unknown
+        /// Of the program\'s own options.
         var effect = OptionEffect.connection
         /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
         var step: ResponseHead?
@@ -148,8 +148,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func start() throws(URLError) {
         guard case .ordered(let order) = stage else { return }
         stage = .over
-        circumstances.joinsPriorKnowledge = order.options.versionOverride == .joinsPriorKnowledge
-        receiving.mayBePlainHTTP2 = order.options.hasPriorKnowledge || order.hooks?.configure != nil
+        receiving.plainVersion = ConnectionVersion(of: order)
         if let scheme = order.options.connectionAuthentication {
             conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
         }
@@ -244,8 +243,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         circumstances.hasHeard = true
-        guard !claimsHTTP2(headerLine) else {
-            abortError = URLError(.badServerResponse, request.url, "The response claims to be HTTP/2, and isn't.")
+        if let complaint = complaint(aboutVersionIn: headerLine) {
+            abortError = URLError(.badServerResponse, request.url, complaint)
             return .abort
         }
         // No trailer begins like that.
@@ -282,19 +281,19 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// Whether it is the status line of a response over HTTP/1.1, which libcurl takes for HTTP/2: it then sends other requests on the
-    /// connection at the same time, or never uses it again.
-    private func claimsHTTP2(_ line: UnsafeRawBufferPointer) -> Bool {
+    private func complaint(aboutVersionIn line: UnsafeRawBufferPointer) -> String? {
         // Asked about every line, and few begin so.
-        guard line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/2".utf8), let easy else { return false }
-        return speaksHTTP1(easy)
+        guard line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8), let easy else { return nil }
+        return version(of: easy).complaint(aboutStatusLine: line)
+    }
+
+    private func version(of easy: EasyHandle) -> ConnectionVersion {
+        if easy.tlsSession != nil { return easy.negotiatedProtocol == "h2" ? .unknown : .http1 }
+        return request.url.flatMap(Scheme.init)?.isSecure == false ? receiving.plainVersion : .unknown
     }
 
     /// Whether no other request shares the connection; false if that isn't certain.
-    private func speaksHTTP1(_ easy: EasyHandle) -> Bool {
-        if easy.tlsSession != nil { return easy.negotiatedProtocol != "h2" }
-        return !receiving.mayBePlainHTTP2 && request.url.flatMap(Scheme.init)?.isSecure == false
-    }
+    private func speaksHTTP1(_ easy: EasyHandle) -> Bool { version(of: easy) == .http1 }
 
     /// The server has broken off its response, and libcurl has sent the request again, which versions before 7.80 can't be kept from: what
     /// follows would be taken for the rest of the first response.

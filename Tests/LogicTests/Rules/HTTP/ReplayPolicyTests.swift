@@ -60,18 +60,4 @@ struct ReplayPolicyTests {
     func others(code: CurlCode) {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init()))
     }
-
-    @Test("What should have joined an HTTP/2 connection and spoke HTTP/1.1 on a new one")
-    func priorKnowledge() {
-        let circumstances = ReplayPolicy.Circumstances(joinsPriorKnowledge: true)
-        for code in [.unsupportedProtocol, .gotNothing, .recvError] as [CurlCode] {
-            #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: false), circumstances))
-        }
-        // Another such request had made the connection.
-        let foreign = Self.failure(.unsupportedProtocol, isKept: true)
-        #expect(ReplayPolicy.isLossOfKeptConnection(foreign, circumstances))
-        #expect(!ReplayPolicy.isLossOfKeptConnection(foreign, .init()))
-        let unconnected = Self.failure(.couldntConnect, isKept: false, phase: .connecting)
-        #expect(!ReplayPolicy.isLossOfKeptConnection(unconnected, circumstances))
-    }
 }

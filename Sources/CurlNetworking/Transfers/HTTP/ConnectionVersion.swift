@@ -1,0 +1,24 @@
+import CurlTransport
+
+/// The HTTP version that a response must be of, by what is known of its connection.
+enum ConnectionVersion {
+    case http1
+    /// Without TLS and without negotiation.
+    case http2
+    case unknown
+
+    /// That of a connection without TLS. The program's own options may bring about either.
+    init(of order: HTTPTransfer.Order) {
+        self = order.hooks?.configure != nil ? .unknown : order.options.speaksHTTP2WithoutTLS ? .http2 : .http1
+    }
+
+    /// libcurl goes by the version that a response claims. One over HTTP/1.1 that claims to be HTTP/2 would make it send other requests on the
+    /// connection at the same time, or never use that again; and where HTTP/2 was wanted, others may be sent at the same time already.
+    func complaint(aboutStatusLine line: UnsafeRawBufferPointer) -> String? {
+        switch self {
+        case .http1 where line.starts(with: "HTTP/2".utf8): "The response claims to be HTTP/2, and isn't."
+        case .http2 where line.starts(with: "HTTP/1".utf8): "The response is HTTP/1, and only HTTP/2 is allowed."
+        case .http1, .http2, .unknown: nil
+        }
+    }
+}

@@ -1,0 +1,16 @@
+/// What a transfer has to do with others on its connection, where libcurl gets that wrong.
+struct TransferSharing {
+    enum PriorKnowledge {
+        /// libcurl begins HTTP/2 on the transfer's connection.
+        case begins
+        /// The connection must speak HTTP/2 already: see `CurlQuirks.restartsPriorKnowledge`.
+        case joins
+    }
+
+    /// nil unless the transfer speaks HTTP/2 without TLS.
+    var priorKnowledge: PriorKnowledge?
+    /// The connection is closed after the transfer unless a response arrives.
+    var awaitsAnswer = false
+    /// `Callbacks.prerequest` has kept the request from going out on the connection that libcurl had chosen.
+    var wasRefused = false
+}

@@ -1,0 +1,32 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("Which version a response may be of")
+struct ConnectionVersionTests {
+    static func isAccepted(_ line: String, over version: ConnectionVersion) -> Bool {
+        let bytes = Array((line + "\r\n").utf8)
+        return bytes.withUnsafeBytes { version.complaint(aboutStatusLine: $0) == nil }
+    }
+
+    @Test("Over HTTP/1.1, any but HTTP/2")
+    func http1() {
+        #expect(Self.isAccepted("HTTP/1.1 200 OK", over: .http1))
+        #expect(Self.isAccepted("HTTP/1.0 200", over: .http1))
+        #expect(!Self.isAccepted("HTTP/2 200", over: .http1))
+        #expect(!Self.isAccepted("HTTP/2.0 200 OK", over: .http1))
+    }
+
+    @Test("Where only HTTP/2 is allowed, nothing older, not even an informational response")
+    func http2() {
+        #expect(Self.isAccepted("HTTP/2 200", over: .http2))
+        #expect(!Self.isAccepted("HTTP/1.1 200 OK", over: .http2))
+        #expect(!Self.isAccepted("HTTP/1.0 200 OK", over: .http2))
+        #expect(!Self.isAccepted("HTTP/1.1 100 Continue", over: .http2))
+    }
+
+    @Test("Any if the connection's isn't certain", arguments: ["HTTP/1.1 200 OK", "HTTP/2 200"])
+    func unknown(line: String) {
+        #expect(Self.isAccepted(line, over: .unknown))
+    }
+}
