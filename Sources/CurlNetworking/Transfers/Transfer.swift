@@ -129,8 +129,8 @@ struct TransferEnding {
     var wasPaused = false
     /// The transfer's `isOfNetwork`.
     var isOfNetwork = false
-    /// Only HTTP/2 says where the body ends, and its connection is closed: some versions of libcurl, 7.88 among them, take an error of the
-    /// connection for the end.
+    /// Only HTTP/2 says where the body ends, and its connection is closed, or the server sends no more on it: some versions of libcurl, 7.88
+    /// among them, then take an error for the end.
     var mayBeCutShort = false
 
     enum ConnectionLoss {

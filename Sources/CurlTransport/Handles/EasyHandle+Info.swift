@@ -23,8 +23,11 @@ extension EasyHandle {
         return socket
     }
 
-    /// Whether the transfer's IP connection, which others may share, has been closed.
-    package var hasLostConnection: Bool { endpoints != nil && connections.map { $0.socket(of: self) == nil } == true }
+    /// Whether the transfer's IP connection, which others may share, has been closed, by either side.
+    package var hasLostConnection: Bool {
+        guard endpoints != nil, let connections else { return false }
+        return connections.socket(of: self).map(TCPSocket.hasEnded) ?? true
+    }
 
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 { info(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }

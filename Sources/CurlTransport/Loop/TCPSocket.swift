@@ -13,6 +13,11 @@ package enum TCPSocket {
         info(of: socket).map { $0.tcpi_unacked > 0 && $0.tcpi_retransmits > 0 } ?? false
     }
 
+    /// Whether one side or the other has said that it sends no more.
+    static func hasEnded(_ socket: Int32) -> Bool {
+        info(of: socket).map { $0.tcpi_state != UInt8(TCP_ESTABLISHED) } ?? false
+    }
+
     /// libcurl finds the connection closed, once what has arrived has been read: transfers on it end. Any thread.
     ///
     /// The one place that names this constant: beside a file that sees it through another module as well, the compiler may not find it.

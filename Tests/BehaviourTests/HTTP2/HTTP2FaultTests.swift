@@ -138,6 +138,48 @@ struct HTTP2FaultTests {
         }
     }
 
+    @Test("Nor is one that the server disowned when it closed the connection, though a suspended task still has that")
+    func disowned() async throws {
+        let (gate, isClosed) = (Gate(), Gate())
+        let server = try Server { request in
+            let head = Server.Step.headers(Server.fields([("cache-control", "max-age=1000")]), ends: false)
+            let start = [head, .data(Data("part".utf8), ends: false)]
+            guard request.number == 2 else { return start + (request.number > 2 ? [.data(Data(), ends: true)] : []) }
+            return start + [.waitFor(gate), .goAway(lastStream: 0, code: Self.noError), .hangUp, .open(isClosed)]
+        }
+        defer { server.stop() }
+        let (hold, delegate) = (LoopHold(), RecordingDelegate())
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.eventLoops = 1
+            hold.install(in: $0)
+        }
+        defer { session.invalidateAndCancel() }
+        let other = try LoopbackServer { _ in .text("other") }
+        defer { other.stop() }
+        let tasks = ["/1", "/2"].map { session.dataTask(with: server.url($0)) }
+        for task in tasks {
+            task.resume()
+            try await delegate.wait(for: task, bytes: 4)
+        }
+        tasks[1].suspend()
+        // So that libcurl sees GOAWAY and the end of the connection at once.
+        async let held = session.load(other.url("/hold"))
+        try await hold.isHeldUp.wait()
+        gate.open()
+        try await isClosed.wait()
+        hold.end()
+        _ = await held
+        _ = try await delegate.completion(of: tasks[0])
+        tasks[1].resume()
+        _ = try await delegate.completion(of: tasks[1])
+        for (count, path) in zip(3..., ["/1", "/2"]) {
+            #expect(await session.load(server.url(path)).text == "part")
+            #expect(server.state.value.requests.count == count)
+        }
+    }
+
     @Test("A request that the server has refused to look at is made again")
     func refused() async throws {
         let server = try Server { $0.number == 2 ? [.reset(Self.refusedStream)] : Server.text("hello") }
