@@ -94,7 +94,7 @@ package enum CurlLibrary {
 
     /// The address that this libcurl parses `host` as, if it looks numeric: since 7.77, "127.1", "0x7f.1" and "2130706433" all mean
     /// 127.0.0.1. Other hosts are returned unchanged.
-    static func numericHost(_ host: String) -> String {
+    package static func numericHost(_ host: String) -> String {
         let isNumeric = host.utf8.first.map { (0x30...0x39).contains($0) } ?? false
         guard isNumeric, host.allSatisfy({ $0.isHexDigit || ".xX".contains($0) }), let url = curl_url() else {
             return host

@@ -102,7 +102,7 @@ extension CurlOptions.ConnectionOptions {
 
 extension ProxySettings {
     init(_ server: CurlOptions.ProxyServer, for origin: Origin) {
-        self.init(url: server.description)
+        self.init(url: server.canonical.description)
         alwaysTunnels = server.alwaysTunnels && !server.isSOCKS
         authorities = server.certificateAuthorities?.path
         // For HTTP through an HTTP proxy, the tasks send the credential when challenged. FTP has no challenges.

@@ -45,7 +45,7 @@ struct TLSPlan: Sendable {
 
     /// The settings for a TLS connection to `origin` that isn't libcurl's.
     func peer(at origin: Origin, _ hosts: HostRules) throws(TransferFailure) -> TLSClient.Peer {
-        var peer = TLSClient.Peer(host: origin.host)
+        var peer = TLSClient.Peer(host: origin.hostWithoutZone)
         (peer.settings, peer.trust) = try content(for: origin, hosts)
         return peer
     }

@@ -59,7 +59,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         {
             decisions.identity = .configured
         }
-        plan.options?.inquiry = HandshakeInquiry(host: origin.host, decisions: decisions)
+        plan.options?.inquiry = HandshakeInquiry(host: origin.hostWithoutZone, decisions: decisions)
         plan.decider = decider
     }
 

@@ -2,16 +2,11 @@ import Foundation
 
 /// Encodes internationalised host names in ASCII (RFC 3492, RFC 5890 §2.3.2.1).
 enum Punycode {
-    /// `host`, which is in lower case, in ASCII; nil if it is too long for a name.
-    static func asciiHost(_ host: String) -> String? {
+    /// `host`, which is in lower case, in ASCII.
+    static func asciiHost(_ host: String) -> String {
         if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
-        guard host.utf8.count <= longestHost else { return nil }
         return asciiDomain(host.precomposedStringWithCanonicalMapping[...])
     }
-
-    /// In bytes of UTF-8. The form in ASCII, whose 255 bytes (RFC 1035 §2.3.4) stand for no more than that, takes quadratic time to find: a
-    /// server could name a longer host to keep a thread busy.
-    private static let longestHost = 4 * 255
 
     /// `domain`, which is in lower case and composed, in ASCII: "xn--…" for each label that isn't.
     static func asciiDomain(_ domain: Substring) -> String {

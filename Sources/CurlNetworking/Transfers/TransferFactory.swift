@@ -143,7 +143,7 @@ struct TransferFactory {
         _ port: StreamPort
     ) throws(URLError) -> StreamTransfer {
         let origin = ticket.origin
-        var channel = ChannelOptions(url: "http://\(NameRules.bracketed(origin.host)):\(origin.port)", .none)
+        var channel = ChannelOptions(url: "http://\(origin.authority)", .none)
         channel.connectTimeout = settings.idleTimeout(for: request)
         channel.isPlain = isDirectAndUnobserved
         pool.prepare(&channel, for: ticket)
@@ -203,14 +203,5 @@ extension TransferOptions {
         guard let credentials else { return headers }
         let credential = Credential(user: credentials.user, password: credentials.password)
         return headers + ["Authorization: \(credential.basicToken)"]
-    }
-}
-
-extension Origin {
-    /// For the field `Host` (RFC 9110 §7.2).
-    fileprivate var hostField: String {
-        if isUnixSocket { return UnixSocketURL.authority }
-        let host = host.contains(":") ? "[\(host)]" : host
-        return port == scheme.defaultPort ? host : "\(host):\(port)"
     }
 }

@@ -77,9 +77,9 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
-    /// - Parameter host: A name, or an address without brackets.
+    /// - Parameter host: A name, or an address in its usual form, without brackets or zone.
     package init(host: String, decisions: HandshakeDecisions) {
-        let host = CurlLibrary.numericHost(host.hasSuffix(".") ? String(host.dropLast()) : host)
+        let host = host.hasSuffix(".") ? String(host.dropLast()) : host
         self.host = host
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1

@@ -27,7 +27,7 @@ package final class TLSClient {
 
     /// With whom it shakes hands, and what is wanted of them.
     package struct Peer: Sendable {
-        /// A name, or an address without brackets.
+        /// A name, or an address in its usual form, without brackets or zone.
         package var host: String
         package var settings = TLSSettings()
         /// nil for the system's.
@@ -62,7 +62,6 @@ package final class TLSClient {
         }
         var peer = peer
         if peer.host.hasSuffix(".") { peer.host.removeLast() }
-        peer.host = CurlLibrary.numericHost(peer.host)
         var address = in6_addr()
         isAddress = inet_pton(AF_INET, peer.host, &address) == 1 || inet_pton(AF_INET6, peer.host, &address) == 1
         let certificate = peer.settings.clientCertificate

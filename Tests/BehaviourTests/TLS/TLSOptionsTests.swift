@@ -133,6 +133,22 @@ struct TLSOptionsTests {
         #expect(try await load(other).error?.certificateProblem == .otherPublicKey)
     }
 
+    @Test(
+        "Another spelling of the host avoids no pin",
+        arguments: [
+            ("127.0.0.1", "127.1"), ("127.0.0.1", "2130706433"), ("127.0.0.1", "0x7f.1"), ("127.1", "127.0.0.1"),
+            ("localhost", "%6Cocalhost"), ("localhost", "%EF%BD%8Cocalhost"),
+        ]
+    )
+    func pinsOfSpellings(pinned: String, spelling: String) async throws {
+        let pin = try TLSNginx.shared().site.goodPin()
+        let other = "sha256//" + Data(repeating: 7, count: 32).base64EncodedString()
+        let good = try await load(.showing(.good), host: spelling) { $0.curl.hosts[pinned].publicKeyPins = [pin] }
+        #expect(good.response?.statusCode == 200, "\(String(describing: good.error))")
+        let bad = try await load(.showing(.good), host: spelling) { $0.curl.hosts[pinned].publicKeyPins = [other] }
+        #expect(bad.error?.certificateProblem == .otherPublicKey)
+    }
+
     @Test("A pinned key is let in, and no other")
     func pins() async throws {
         let nginx = try TLSNginx.shared()

@@ -73,10 +73,7 @@ struct TLSTrustChallengeTests {
     func shortAddress(hasDelegate: Bool) async throws {
         let nginx = try TLSNginx.shared()
         let delegate = SessionLevel { $1(.performDefaultHandling, nil) }
-        let session = URLSession.trusting(nginx, delegate: hasDelegate ? delegate : nil) {
-            // On several loops, each name would have its own.
-            $0.eventLoops = 1
-        }
+        let session = URLSession.trusting(nginx, delegate: hasDelegate ? delegate : nil)
         defer { session.invalidateAndCancel() }
         for host in ["127.1", "127.0.1", "2130706433"] {
             let result = await session.load(nginx.url(.showing(.good), host: host))

@@ -84,6 +84,25 @@ struct URLTests {
         #expect(rig.server.requests[0].header("Host") == "xn--bcher-kva.localhost:\(rig.server.port)")
     }
 
+    @Test(
+        "A host in another spelling is named in Host as everybody else spells it, and shown as the program wrote it",
+        arguments: [
+            ("127.1", "127.0.0.1"), ("2130706433", "127.0.0.1"), ("0x7f.0.0.1", "127.0.0.1"),
+            ("LOCALHOST", "localhost"),
+            ("%6Cocalhost", "localhost"), ("%EF%BD%8Cocalhost", "localhost"), ("a%E3%80%82localhost", "a.localhost"),
+        ]
+    )
+    func spellings(host: String, usual: String) async throws {
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://\(host):\(rig.server.port)/path?q"))
+        let (data, response) = try await rig.session.data(from: url)
+        #expect(data == Data("hello".utf8))
+        #expect(response.url == url)
+        #expect(rig.server.requests[0].header("Host") == "\(usual):\(rig.server.port)")
+        #expect(rig.server.requests[0].target == "/path?q")
+    }
+
     @Test("Scheme and host may be in capitals")
     func capitals() async throws {
         let rig = try Rig { _ in .text("hello") }
@@ -136,7 +155,12 @@ struct URLTests {
         #expect(result.data == nil && result.response == nil)
     }
 
-    @Test("A URL without a host fails as bad", arguments: ["http:", "http://", "http:///path", "http:path"])
+    @Test(
+        "A URL without a host, or with one that can't be, fails as bad",
+        arguments: [
+            "http:", "http://", "http:///path", "http:path", "http://a%2Fb/", "http://a%EF%BC%8Fb/", "http://a%40b/",
+        ]
+    )
     func hostless(text: String) async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }

@@ -79,8 +79,8 @@ enum SetCookieParser {
 
     /// §5.2.3, and in the form that domains are compared in (§5.1.2).
     private static func domain(_ value: String) -> String {
-        let domain = (value.hasPrefix(".") ? String(value.dropFirst()) : value).lowercased()
-        return Punycode.asciiHost(domain) ?? domain
+        let domain = value.hasPrefix(".") ? String(value.dropFirst()) : value
+        return HostSpelling.canonical(domain) ?? domain.lowercased()
     }
 
     /// §5.2.2: zero and negative numbers mean the past; very large numbers are capped.

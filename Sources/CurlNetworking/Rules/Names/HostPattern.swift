@@ -7,6 +7,8 @@ struct HostPattern: Hashable, Sendable {
         /// The domain with a dot in front.
         case below(String)
         case exactly(String)
+        /// In any zone, and an IPv4 address also where it is written as an IPv6 one.
+        case address(IPAddress)
     }
 
     private let name: Name
@@ -26,11 +28,14 @@ struct HostPattern: Hashable, Sendable {
         if host == "*" {
             (name, self.host) = (.any, nil)
         } else if host.hasPrefix("*.") {
-            guard let domain = Self.canonical(String(host.dropFirst(2))) else { return nil }
+            // Below an address there is nothing.
+            guard let domain = Self.canonical(String(host.dropFirst(2))), !NameRules.isAddress(domain) else {
+                return nil
+            }
             (name, self.host) = (.below("." + Self.withoutRoot(domain)), nil)
         } else {
             guard let host = Self.canonical(String(host)) else { return nil }
-            (name, self.host) = (.exactly(Self.withoutRoot(host)), host)
+            (name, self.host) = (IPAddress(host).map(Name.address) ?? .exactly(Self.withoutRoot(host)), host)
         }
     }
 
@@ -65,6 +70,7 @@ struct HostPattern: Hashable, Sendable {
             let host = Self.withoutRoot(origin.host)
             return host.hasSuffix(domain) && host.count > domain.count
         case .exactly(let host): return Self.withoutRoot(origin.host) == host
+        case .address(let address): return IPAddress(origin.host) == address
         }
     }
 
@@ -74,7 +80,7 @@ struct HostPattern: Hashable, Sendable {
         switch name {
         case .any: return portRank
         case .below(let domain): return 2 * domain.count + portRank
-        case .exactly: return 1000 + portRank
+        case .exactly, .address: return 1000 + portRank
         }
     }
 }

@@ -23,12 +23,18 @@ struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress {
-    /// Whether `host` is an IPv4 address to the resolver, which reads "127.1", "0x7f.0.0.1" and "2130706433" as 127.0.0.1 (inet_aton(3)), with
-    /// or without a trailing dot: such a host has no domains.
-    static func isIPv4(_ host: String) -> Bool {
+    /// The IPv4 address that `host` is to the resolver, which reads "127.1", "0x7f.0.0.1" and "2130706433" as 127.0.0.1 (inet_aton(3)), with
+    /// or without a trailing dot; nil if it is a name.
+    static func ipv4(_ host: String) -> String? {
+        // The function ignores what follows white space.
+        guard host.utf8.allSatisfy({ $0 > 0x20 }) else { return nil }
         var address = in_addr()
-        return inet_aton(host.hasSuffix(".") ? String(host.dropLast()) : host, &address) != 0
+        guard inet_aton(host.hasSuffix(".") ? String(host.dropLast()) : host, &address) != 0 else { return nil }
+        return withUnsafeBytes(of: address.s_addr) { $0.map(String.init).joined(separator: ".") }
     }
+
+    /// Whether `host` is an IPv4 address in any of these forms: such a host has no domains.
+    static func isIPv4(_ host: String) -> Bool { ipv4(host) != nil }
 }
 
 /// A range of addresses in the notation of RFC 4632 and RFC 4291 §2.3.

@@ -21,7 +21,7 @@ extension Origin {
         switch Scheme(url) {
         case .data, .file: return nil
         case .ftp, .ftps, .http, .https:
-            guard let origin = Origin.ofFTP(url) else { throw URLError(.badURL, url, "The URL has no host.") }
+            guard let origin = Origin.ofFTP(url) else { throw .noHost(url) }
             return origin
         case .httpUnix, .httpsUnix:
             throw URLError(
@@ -32,5 +32,11 @@ extension Origin {
             )
         case .tcp, nil: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
         }
+    }
+}
+
+extension URLError {
+    static func noHost(_ url: URL) -> URLError {
+        URLError(.badURL, url, "The URL has no host, or one that is neither a name nor an address.")
     }
 }

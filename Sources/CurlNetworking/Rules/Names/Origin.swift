@@ -3,7 +3,7 @@ import Foundation
 /// Scheme, host and port of a URL, with the scheme's default port filled in (RFC 6454 §4).
 struct Origin: Hashable, Sendable {
     let scheme: Scheme
-    /// A name or address in lower case. For a Unix socket its path, or "@" and its abstract name.
+    /// A name or address as `HostSpelling` has it. For a Unix socket its path, or "@" and its abstract name.
     let host: String
     /// 0 for a Unix socket.
     let port: Int
@@ -41,8 +41,8 @@ struct Origin: Hashable, Sendable {
         return ofStream(host: host, port: port)
     }
 
-    /// The origin of an absolute URL without user name, if it needs neither decoding nor lower case. nil for all others, for which a URL has
-    /// to be taken to pieces: each of its properties costs as much as this.
+    /// The origin of an absolute URL without user name, if the host is spelled in it as here. nil for all others, for which a URL has to be
+    /// taken to pieces: each of its properties costs as much as this.
     init?(plain text: String) {
         var text = text
         let parts = text.withUTF8 { bytes -> (Scheme, String, Int)? in
@@ -60,7 +60,9 @@ struct Origin: Hashable, Sendable {
             let host = UnsafeBufferPointer(rebasing: bytes[start..<end])
             return (scheme, String(decoding: host, as: UTF8.self), port)
         }
-        guard let (scheme, host, port) = parts, let port = port == 0 ? scheme.defaultPort : port else { return nil }
+        guard let (scheme, host, port) = parts, let port = port == 0 ? scheme.defaultPort : port,
+            HostSpelling.withoutShortForms(host) == host
+        else { return nil }
         self.init(scheme: scheme, host: host, port: port)
     }
 
@@ -102,8 +104,7 @@ struct Origin: Hashable, Sendable {
             (host, port) = (decodedHost, 0)
             return
         }
-        // An internationalised name arrives here in either form.
-        guard let host = Punycode.asciiHost(decodedHost.lowercased()) else { return nil }
+        guard let host = HostSpelling.canonical(decodedHost) else { return nil }
         self.host = host
         port = url.port ?? defaultPort
     }
@@ -116,6 +117,26 @@ struct Origin: Hashable, Sendable {
     func at(_ host: String, port: Int) -> Origin {
         Origin(scheme: scheme, host: host, port: port)
     }
+
+    /// The host as certificates name it, without an IPv6 address's zone, which means something to this machine only.
+    var hostWithoutZone: String {
+        host.contains(":") ? String(host.prefix { $0 != "%" }) : host
+    }
+
+    /// For the field `Host`, which has no zone (RFC 9110 §7.2, RFC 6874 §4).
+    var hostField: String {
+        if isUnixSocket { return UnixSocketURL.authority }
+        return NameRules.bracketed(hostWithoutZone) + portSuffix
+    }
+
+    /// Host and port in the URL that libcurl gets. It is given a Unix socket separately.
+    var authority: String {
+        if isUnixSocket { return UnixSocketURL.authority }
+        let isName = !host.utf8.contains(UInt8(ascii: ":"))
+        return (isName ? host : "[\(host.replacingOccurrences(of: "%", with: "%25"))]") + portSuffix
+    }
+
+    private var portSuffix: String { port == scheme.defaultPort ? "" : ":\(port)" }
 
     var isFTP: Bool { scheme.isFTP }
     var isSecure: Bool { scheme.isSecure }

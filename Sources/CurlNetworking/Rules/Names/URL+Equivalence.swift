@@ -7,31 +7,15 @@ extension URL {
         let text = absoluteString
         let end = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         let plain = Origin(plain: text)
-        guard let origin = plain ?? Origin(self), !origin.isUnixSocket, Self.isUnambiguous(origin.host) else {
-            return text.upTo(end)
-        }
+        guard let origin = plain ?? Origin(self), !origin.isUnixSocket else { return text.upTo(end) }
         let start = text.utf8.index(text.startIndex, offsetBy: origin.scheme.rawValue.utf8.count + "://".utf8.count)
         let path = text.utf8[start..<end].firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? end
         let authority = text.utf8[start..<path]
-        let port = origin.port == origin.scheme.defaultPort ? "" : ":\(origin.port)"
         let hasPath = path < end && text.utf8[path] == UInt8(ascii: "/")
         // As most are: nothing is to be changed.
-        if plain != nil, hasPath, authority.count == origin.host.utf8.count + port.utf8.count { return text.upTo(end) }
+        if plain != nil, hasPath, authority.count == origin.authority.utf8.count { return text.upTo(end) }
         let user = authority.lastIndex(of: UInt8(ascii: "@")).map { text[start...$0] } ?? ""
-        let host = ProxyAddress.bracketed(origin.host)
-        return "\(origin.scheme.rawValue)://\(user)\(host)\(port)\(hasPath ? "" : "/")\(text[path..<end])"
-    }
-
-    /// Whether a host that was percent-encoded is still one when it isn't.
-    private static func isUnambiguous(_ host: String) -> Bool {
-        host.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"):
-                true
-            default: false
-            }
-        }
+        return "\(origin.scheme.rawValue)://\(user)\(origin.authority)\(hasPath ? "" : "/")\(text[path..<end])"
     }
 }
 

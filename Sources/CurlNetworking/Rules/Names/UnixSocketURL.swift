@@ -21,18 +21,6 @@ enum UnixSocketURL {
     /// The name of the socket in HTTP and TLS: in `Host` and in the certificate.
     static let authority = "localhost"
 
-    /// The URL for libcurl, which is given the socket separately. `url` has no user name or password; it is returned unchanged if its host
-    /// isn't a socket.
-    static func transportURL(_ url: String) -> String {
-        guard url.containsASCII("+"), let colon = url.firstIndex(of: ":"),
-            let scheme = Scheme(String(url[..<colon])), scheme.isUnixSocket,
-            let slashes = url.range(of: "://")
-        else { return url }
-        let rest = url[slashes.upperBound...]
-        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
-        return "\(scheme.transport.rawValue)://\(authority)\(rest[end...])"
-    }
-
     /// The target of a redirect from `base`. A server on a socket knows itself only by the name in `Host`, so in its redirects that name means
     /// the same socket.
     static func redirected(to target: URL, from base: URL) -> URL {

@@ -102,6 +102,13 @@ extension CurlOptions.ProxyServer {
         isSOCKS ? nil : URL(string: description).flatMap(Origin.init)
     }
 
+    /// With the host that `origin` has, so that libcurl doesn't read another one.
+    var canonical: CurlOptions.ProxyServer {
+        var server = self
+        server.host = HostSpelling.canonical(ProxyAddress.unbracketed(host)) ?? host
+        return server
+    }
+
     var credential: Credential? {
         user.map { Credential(user: $0, password: password ?? "") }
     }

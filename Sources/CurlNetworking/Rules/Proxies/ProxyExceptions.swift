@@ -54,7 +54,7 @@ struct ProxyExceptions: Sendable {
         private static func ascii(_ name: String) -> String {
             name.split(separator: ".", omittingEmptySubsequences: false).map { label in
                 let label = String(label)
-                return label.contains("*") ? label : Punycode.asciiHost(label) ?? label
+                return label.contains("*") ? label : Punycode.asciiHost(label)
             }.joined(separator: ".")
         }
 

@@ -18,7 +18,7 @@ extension RequestEncoder {
         guard ["GET", "HEAD", "PUT", "POST"].contains(method) else {
             throw URLError(.badURL, url, "FTP has no method \(method.debugDescription).")
         }
-        let (text, credentials) = try separateCredentials(from: url)
+        let (text, credentials) = try transportURL(of: url)
         guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url, "The URL is too long.") }
         // Each goes into a line of its own: a line break would turn the rest into commands.
         if let credentials,

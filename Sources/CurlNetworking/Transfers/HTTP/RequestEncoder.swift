@@ -17,9 +17,8 @@ enum RequestEncoder {
         }
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
-        let (text, credentials) = try separateCredentials(from: url)
+        let (target, credentials) = try transportURL(of: url)
         let asksForPart = fields.contains("Range")
-        let target = UnixSocketURL.transportURL(text)
         let defaults = Defaults.of(settings, asksForPart: asksForPart)
         let options =
             fields.isEmpty && body == nil
@@ -120,28 +119,37 @@ enum RequestEncoder {
         return weighted.isEmpty ? "en" : weighted.joined(separator: ",")
     }
 
-    // MARK: - User name and password
+    // MARK: - The URL
 
-    /// The URL as libcurl gets it, and the user name and password it contained (RFC 3986 §3.2.1).
-    static func separateCredentials(
-        from url: URL
+    /// The URL as libcurl gets it, with the host as its origin spells it, and the user name and password it contained (RFC 3986 §3.2.1).
+    ///
+    /// libcurl would decode and map a host in its own way, which depends on the process's locale: to another one than everything here, from
+    /// pins to proxies, has been decided for.
+    static func transportURL(
+        of url: URL
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
-        guard text.containsASCII("@"), let authority = authority(in: text),
-            let at = text[authority].lastIndex(of: "@")
-        else { return (text, nil) }
-        let parts = text[authority.lowerBound..<at].split(
-            separator: ":",
-            maxSplits: 1,
-            omittingEmptySubsequences: false
-        )
+        // As most are: there is nothing to be changed.
+        if Origin(plain: text) != nil { return (text, nil) }
+        guard let authority = authority(in: text), let origin = Origin(url) ?? Origin.ofFTP(url) else {
+            throw .noHost(url)
+        }
+        let credentials = try credentials(in: text[authority], of: url)
+        let transportURL = "\(origin.scheme.transport.rawValue)://\(origin.authority)\(text[authority.upperBound...])"
+        return (transportURL, credentials)
+    }
+
+    private static func credentials(
+        in authority: Substring,
+        of url: URL
+    ) throws(URLError) -> (user: String, password: String)? {
+        guard let at = authority.lastIndex(of: "@") else { return nil }
+        let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let decoded = parts.map { $0.removingPercentEncoding }
         guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "",
             !(user + password).utf8.contains(0), !user.contains(":")
         else { throw URLError(.badURL, url, "The URL's user name or password is not valid.") }
-        var bare = text
-        bare.removeSubrange(authority.lowerBound...at)
-        return (bare, user.isEmpty && password.isEmpty ? nil : (user, password))
+        return user.isEmpty && password.isEmpty ? nil : (user, password)
     }
 
     /// The part between "//" and the path, query or fragment.

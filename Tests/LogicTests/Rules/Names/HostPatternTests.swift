@@ -23,6 +23,12 @@ struct HostPatternTests {
             ("api.example.com.:443", "https://API.example.com./", true),
             ("*.example.com", "https://api.example.com./", true), ("*.example.com.", "https://api.example.com/", true),
             ("*.example.com", "https://example.com./", false), ("127.0.0.1", "http://127.0.0.1./", true),
+            ("127.0.0.1", "http://127.1/", true), ("127.0.0.1", "http://2130706433/", true),
+            ("127.1:81", "http://127.0.0.1:81/", true), ("127.1", "http://127.0.0.2/", false),
+            ("127.0.0.1", "http://[::ffff:7f00:1]/", true), ("[::ffff:127.0.0.1]", "http://127.0.0.1/", true),
+            ("[::1]", "http://[0:0:0:0:0:0:0:1]/", true), ("[0::1]", "http://[::1]/", true),
+            ("[2001:DB8::A]", "http://[2001:db8:0::a]/", true), ("[fe80::1]", "http://[fe80::1%25eth0]/", true),
+            ("localhost", "http://%EF%BD%8Cocalhost/", true), ("*.localhost", "http://a%E3%80%82localhost/", true),
         ]
     )
     func matches(pattern: String, url: String, expected: Bool) throws {
@@ -37,6 +43,7 @@ struct HostPatternTests {
             "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
             "host:0",
             "host:65536", "host:http", "*..", "host..", "::1", "user@host", "host?x", "host#x",
+            "*.127.0.0.1", "*.0.0.1", "*.1",
         ]
     )
     func refused(pattern: String) {

@@ -40,6 +40,7 @@ struct OriginTests {
             "http://%61/", "http://a:/", "http://a:0/", "http://a:65536/", "http://a:99999999999999999999/",
             "http://a:b/", "http://a:80a/",
             "http://a\\b/", "http://a_b/", "http://b\u{fc}cher/", "http+unix://%2Fs/", "ftp://a/", "https:/a",
+            "http://127.1/", "http://127.0.0.1./", "http://2130706433/", "http://0x7f.1:80/",
             "httpx://a/",
         ]
     )

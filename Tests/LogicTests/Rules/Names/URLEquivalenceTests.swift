@@ -17,6 +17,7 @@ struct URLEquivalenceTests {
         ("http://[::1]/a", ["HTTP://[::1]:80/a"]),
         ("http://[::1]:8080/a", ["HTTP://[::1]:8080/a"]),
         ("http://xn--bcher-kva.example/", ["http://b\u{fc}cher.example", "http://b%C3%BCcher.example:80/"]),
+        ("http://127.0.0.1:81/a", ["http://127.1:81/a", "http://2130706433:81/a#b"]),
         ("http://u:p@example.com/a", ["http://u:p@EXAMPLE.com:80/a#b"]),
     ]
 

@@ -61,11 +61,11 @@ struct UnixSocketURLTests {
         arguments: [
             ("http+unix://%2Frun%2Fx.sock/a%2Fb/../c?d=e//f#g", "http://localhost/a%2Fb/../c?d=e//f#g"),
             ("https+unix://%40x", "https://localhost"), ("HTTP+Unix://%2Fx?y", "http://localhost?y"),
-            ("http://host/+unix://x", "http://host/+unix://x"), ("http://a+b/", "http://a+b/"), ("", ""),
+            ("http+unix://u:p@%2Fx/@", "http://localhost/@"), ("http://host/+unix://x", "http://host/+unix://x"),
         ]
     )
-    func transport(url: String, expected: String) {
-        #expect(UnixSocketURL.transportURL(url) == expected)
+    func transport(url: String, expected: String) throws {
+        #expect(try RequestEncoder.transportURL(of: Sample.url(url)).url == expected)
     }
 
     @Test("A socket has no cookies, and is secure with TLS")

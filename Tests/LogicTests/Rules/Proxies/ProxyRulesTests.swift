@@ -77,13 +77,14 @@ struct ProxyRulesTests {
 
     @Test("libcurl is told the proxy alone: its credentials are the tasks', but for SOCKS")
     func settings() throws {
-        func settings(_ scheme: CurlOptions.ProxyServer.Scheme) throws -> ProxySettings? {
-            var server = CurlOptions.ProxyServer(scheme, host: "::1", port: 7)
+        func settings(_ scheme: CurlOptions.ProxyServer.Scheme, _ host: String = "::1") throws -> ProxySettings? {
+            var server = CurlOptions.ProxyServer(scheme, host: host, port: 7)
             (server.user, server.password) = ("user", "secret")
             return try Self.plan { $0.curl.proxy = .server(server) }.profile?.settings.first as? ProxySettings
         }
         #expect(try settings(.http) == ProxySettings(url: "http://[::1]:7"))
         #expect(try settings(.socks5)?.url == "socks5://[::1]:7")
+        #expect(try settings(.http, "B\u{dc}CHER.example")?.url == "http://xn--bcher-kva.example:7")
         #expect(try settings(.socks5)?.authentication?.user == "user")
     }
 }

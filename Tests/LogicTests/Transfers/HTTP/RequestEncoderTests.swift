@@ -64,7 +64,7 @@ struct RequestEncoderTests {
         ("http://:pass@example.com/", "http://example.com/", "", "pass"),
         ("http://us%65r:p%40ss%3Aword@example.com/", "http://example.com/", "user", "p@ss:word"),
         ("http://user:a:b@example.com/", "http://example.com/", "user", "a:b"),
-        ("http://%C3%BC:%E2%82%AC@[::1]:80/?a@b", "http://[::1]:80/?a@b", "ü", "€"),
+        ("http://%C3%BC:%E2%82%AC@[::1]:80/?a@b", "http://[::1]/?a@b", "ü", "€"),
         ("http://user:pass@example.com/x@y:z", "http://example.com/x@y:z", "user", "pass"),
         ("http://user:pass@example.com?a@b", "http://example.com?a@b", "user", "pass"),
     ]
@@ -76,6 +76,31 @@ struct RequestEncoderTests {
         let credentials = try #require(options.credentials)
         #expect(credentials.user == user)
         #expect(credentials.password == password)
+    }
+
+    @Test(
+        "libcurl gets the host that everything is decided for, in ASCII, and so reads no other one in any locale",
+        arguments: [
+            ("http://127.1/a?b", "http://127.0.0.1/a?b"), ("http://0x7f.1:81", "http://127.0.0.1:81"),
+            ("https://[0:0::1]:443/", "https://[::1]/"), ("http://[fe80::1%25a]:8/", "http://[fe80::1%25a]:8/"),
+            ("https://%EF%BD%8Cocalhost:444/a%2Fb", "https://localhost:444/a%2Fb"),
+            ("http://a%E3%80%82localhost/?#", "http://a.localhost/?#"), ("http://%65xample.com", "http://example.com"),
+            ("http://u:p@B%C3%9CCHER.example/", "http://xn--bcher-kva.example/"),
+            ("HTTP://EXAMPLE.com/A", "http://example.com/A"),
+        ]
+    )
+    func hosts(url: String, expected: String) throws {
+        #expect(try Self.options(url).url == expected)
+    }
+
+    @Test(
+        "So it does for FTP",
+        arguments: [
+            ("ftp://%6Cocalhost/a;type=i", "ftp://localhost/a;type=i"), ("ftp://127.1:22/", "ftp://127.0.0.1:22/"),
+        ]
+    )
+    func hostsOfFTP(url: String, expected: String) throws {
+        #expect(try RequestEncoder.transportURL(of: Sample.url(url)).url == expected)
     }
 
     @Test(
