@@ -37,7 +37,8 @@ struct ProxyExceptions: Sendable {
         }
 
         private static func hosts(_ text: String, _ namesIncludeSubdomains: Bool) -> [Host]? {
-            if let address = IPAddress(ProxyAddress.unbracketed(text)) { return [.address(address)] }
+            let host = HostSpelling.withoutShortForms(ProxyAddress.unbracketed(text))
+            if let address = IPAddress(host) { return [.address(address)] }
             if text == "*" { return [.any] }
             let own = text.hasSuffix(".") ? String(text.dropLast()) : text
             guard !own.isEmpty, !own.contains(where: { ":[]@?#\\%<> ".contains($0) }) else { return nil }

@@ -31,6 +31,26 @@ struct ProxyExceptionsTests {
         #expect(try !Self.matches(".example.com", "example.com", includingSubdomains: false))
     }
 
+    @Test(
+        "An address without a dot is no simple name",
+        arguments: ["2130706433", "0x7f000001", "017700000001", "[::1]"]
+    )
+    func numbers(host: String) throws {
+        #expect(try !Self.matches("<local>", host))
+        let exceptions = ProxyExceptions(excludesSimpleHostnames: true)
+        #expect(try !exceptions.contain(#require(Origin(Sample.url("http://\(host)/")))))
+        #expect(try exceptions.contain(#require(Origin(Sample.url("http://intranet/")))))
+    }
+
+    @Test("An address is one in every spelling, in the list as in the URL")
+    func spellings() throws {
+        for spelling in ["127.0.0.1", "127.1", "0x7f.1", "2130706433"] {
+            #expect(try Self.matches(spelling, "127.0.0.1") && Self.matches("127.0.0.1", spelling), "\(spelling)")
+            #expect(try Self.matches(spelling + ":81", "127.1:81") && !Self.matches(spelling + ":81", "127.1"))
+            #expect(try Self.matches("127/8", spelling) && !Self.matches("10/8", spelling), "\(spelling)")
+        }
+    }
+
     @Test("Stars")
     func stars() throws {
         #expect(try Self.matches("*", "example.com") && Self.matches("*", "[::1]"))
