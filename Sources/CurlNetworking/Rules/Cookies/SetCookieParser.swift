@@ -77,9 +77,10 @@ enum SetCookieParser {
         String(Substring(part).trimmed)
     }
 
-    /// §5.2.3, and in the form that domains are compared in (§5.1.2).
-    private static func domain(_ value: String) -> String {
+    /// §5.2.3, and in the form that domains are compared in (§5.1.2). nil, for the host only, if nothing follows the dot (RFC 6265bis §5.7).
+    private static func domain(_ value: String) -> String? {
         let domain = value.hasPrefix(".") ? String(value.dropFirst()) : value
+        if domain.isEmpty { return nil }
         return HostSpelling.canonical(domain) ?? domain.lowercased()
     }
 

@@ -157,11 +157,22 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b; Domain=\(long)", from: "http://www.example.com/").isEmpty)
     }
 
+    @Test(
+        "With a dot alone as its domain, a cookie is for the host only",
+        arguments: ["www.example.com", "example.com."]
+    )
+    func dotAsDomain(host: String) throws {
+        #expect(try Self.cookies("a=b; Domain=.", from: "http://\(host)/").map(\.domain) == [host])
+    }
+
     @Test("An IP address is a domain of its own alone")
     func addresses() throws {
         #expect(try Self.cookies("a=b; Domain=127.0.0.1", from: "http://127.0.0.1/").first?.domain == "127.0.0.1")
         for host in ["127.0.0.1", "0x06.0.0.1", "0177.0.0.1"] {
             #expect(try Self.cookies("a=b; Domain=0.0.1", from: "http://\(host)/").isEmpty, "\(host)")
+        }
+        for (domain, host) in [("127.0.0.1", "127.1"), ("127.1", "127.0.0.1"), ("127.1", "2130706433")] {
+            #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://\(host)/").map(\.domain) == ["127.0.0.1"])
         }
         #expect(try Self.cookies("a=b", from: "http://[::1]/").count == 1)
     }

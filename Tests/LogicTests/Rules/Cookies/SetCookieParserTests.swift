@@ -61,9 +61,17 @@ struct SetCookieParserTests {
         #expect(Self.parse("a=b; Path=/x; Path=relative")?.path == nil)
     }
 
+    @Test("A dot alone is no domain, and replaces an earlier one")
+    func dotAsDomain() throws {
+        #expect(try #require(Self.parse("a=b; Domain=.")).domain == nil)
+        #expect(try #require(Self.parse("a=b; Domain=x.com; Domain= . ")).domain == nil)
+        #expect(try #require(Self.parse("a=b; Domain=..")).domain == ".")
+    }
+
     @Test("An empty domain is none")
     func emptyDomain() {
         #expect(Self.parse("a=b; Domain=; Domain")?.domain == nil)
+        #expect(Self.parse("a=b; Domain=x.com; Domain=")?.domain == "x.com")
     }
 
     @Test(
