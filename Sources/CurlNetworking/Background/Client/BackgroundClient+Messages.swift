@@ -163,7 +163,7 @@ extension BackgroundClient {
             if let key {
                 tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
             } else {
-                tasks.engines.first { $0.originalRequest?.url?.host == query.host && canBeAsked($0) }
+                tasks.engines.first { query.isAbout($0.originalRequest) && canBeAsked($0) }
                     ?? tasks.engines.first(where: canBeAsked)
             }
         guard let asked else { return }

@@ -35,6 +35,12 @@ struct ChallengeQuery: Codable, Sendable {
         self.isOfConnection = isOfConnection
     }
 
+    /// Whether `request` goes to the host that asks.
+    func isAbout(_ request: URLRequest?) -> Bool {
+        guard let url = request?.url, let origin = Origin(url) ?? Origin.ofFTP(url) else { return false }
+        return origin.host == host
+    }
+
     var space: URLProtectionSpace {
         if let origin = URL(string: "https://\(host.contains(":") ? "[\(host)]" : host):\(port)").flatMap(Origin.init) {
             if let trust { return HandshakeSpace(trust, at: origin) }
