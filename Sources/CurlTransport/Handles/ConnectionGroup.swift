@@ -44,8 +44,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// The open socket of the transfer's IP connection, which others may share.
     package func socket(of easy: EasyHandle) -> Int32? {
-        guard let endpoints = easy.endpoints else { return nil }
-        return sockets.first { ConnectionEndpoints(of: $0) == endpoints }
+        easy.endpoints?.socket(among: sockets, guess: easy.socket)
     }
 
     /// Called at the end of a transfer that opened no connection.
@@ -153,6 +152,17 @@ struct ConnectionEndpoints: Hashable {
         guard let local = Self.address(of: socket, getsockname), let remote = Self.address(of: socket, getpeername)
         else { return nil }
         self.init(localPort: local.port, remotePort: remote.port, remoteAddress: remote.host)
+    }
+
+    /// The one of the open `sockets` that is this connection's. `guess` is looked at first, and the others only if it
+    /// isn't the one: each look is two system calls, and thousands of transfers may time out at once.
+    func socket(
+        among sockets: Set<Int32>,
+        guess: Int32?,
+        look: (Int32) -> ConnectionEndpoints? = { ConnectionEndpoints(of: $0) }
+    ) -> Int32? {
+        if let guess, sockets.contains(guess), look(guess) == self { return guess }
+        return sockets.first { look($0) == self }
     }
 
     /// 0 for a socket that isn't bound, or isn't IP.
