@@ -182,7 +182,9 @@ package final class EasyHandle {
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         if pausing.isPaused { return .pause }
         markUnsettled()
-        return handler?.transferNeedsBody(into: buffer) ?? .abort
+        let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
+        if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
+        return verdict
     }
 
     func rewindsBody(to offset: Int64) -> Bool { handler?.transferRewindsBody(to: offset) ?? false }

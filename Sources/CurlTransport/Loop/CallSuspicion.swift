@@ -1,40 +1,66 @@
-/// Which connections keep a call into libcurl from returning, judged from outside by looks at it. A pure value.
+/// Which connections keep calls into libcurl from returning, judged from outside by looks at the loop. A pure value.
+///
+/// What counts is how long they have done so lately, in however many calls: a peer may let libcurl return now and then.
 struct CallSuspicion {
     /// Where the loop was at the last look.
     private var place: UInt64 = 0
-    /// How many bytes libcurl had passed on by then, and had read, by socket. Nothing was read as long as the call hasn't been seen twice.
+    /// How many bytes libcurl had passed on by then, and had read, by socket. Nothing was read as long as the call hasn't
+    /// been seen twice.
     private var passedBefore: Int64 = 0
     private var readBefore: [Int32: ClosedRange<Int64>] = [:]
-    /// The sockets that were suspect then.
-    private var suspects: Set<Int32> = []
+    /// When a look has found that a call was kept busy since the look before, by the socket that did it.
+    private var busyLooks: [Int32: [MonotonicTime]] = [:]
 
-    /// In bytes, between two looks. A call that waits for something else reads next to nothing; one that a peer keeps busy reads far more.
-    static let least: Int64 = 16 * 1024
+    /// Between two looks.
+    static let interval = Duration.milliseconds(100)
+    /// In bytes, between two looks. A call that waits for something else reads next to nothing; one that a peer keeps
+    /// busy reads far more.
+    static let least: Int64 = 1600
     /// How many bytes may be read for each one that is passed on.
     static let mostForEach: Int64 = 16
+    /// How long a peer may keep calls busy within the last `span`.
+    static let most = Duration.seconds(3)
+    static let span = Duration.seconds(10)
 
-    /// Called once a second. Returns the sockets from which one call has read for two seconds without passing on what it has read.
+    /// Called after each `interval`. Returns the sockets that have kept calls busy for too long: calls read from them all
+    /// the time, and didn't pass on what they read.
     ///
     /// - Parameters:
     ///   - place: Where the loop is; see `CallWatch`.
+    ///   - now: When the look is.
     ///   - passed: How many bytes libcurl has passed on by now.
     ///   - read: How many bytes have been read by now, by socket; called only if the call is the same as at the last look.
     mutating func look(
         at place: UInt64,
+        now: MonotonicTime,
         passed: Int64,
         read: () -> [Int32: ClosedRange<Int64>]
     ) -> Set<Int32> {
         guard place == self.place, CallWatch.isWithinLibcurl(place) else {
-            (self.place, readBefore, suspects) = (place, [:], [])
+            (self.place, readBefore) = (place, [:])
             return []
         }
         let counts = read()
         let least = Self.least + Self.mostForEach * (passed - passedBefore)
-        let reading = counts.filter { socket, count in
-            readBefore[socket].map { count.lowerBound - $0.upperBound >= least } ?? false
+        let busy = counts.compactMap { socket, count in
+            readBefore[socket].map { count.lowerBound - $0.upperBound >= least } == true ? socket : nil
         }
-        let culprits = suspects.intersection(reading.keys)
-        (passedBefore, readBefore, suspects) = (passed, counts, Set(reading.keys))
-        return culprits
+        (passedBefore, readBefore) = (passed, counts)
+        return Set(busy.filter { noteBusyLook(at: now, on: $0) })
+    }
+
+    /// True if there have been too many lately.
+    private mutating func noteBusyLook(at now: MonotonicTime, on socket: Int32) -> Bool {
+        var looks = busyLooks[socket, default: []]
+        looks.removeAll { now - $0 >= Self.span }
+        looks.append(now)
+        busyLooks[socket] = looks
+        return Self.interval * looks.count >= Self.most
+    }
+
+    /// The number may be another socket's from now on.
+    mutating func forget(_ socket: Int32) {
+        readBefore[socket] = nil
+        busyLooks[socket] = nil
     }
 }

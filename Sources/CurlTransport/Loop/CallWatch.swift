@@ -10,10 +10,10 @@ import protocol Synchronization.AtomicRepresentable
 /// or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against hostile peers would
 /// come after it: time-outs, cancelling, other tasks' turns.
 ///
-/// So somebody else looks at the loop, once a second while it is busy. If a call has lasted for three seconds, and has read from a connection
-/// all the while without passing on what it read, that connection is hung up, and libcurl finds it closed. Where a slow disk, a debugger
-/// or a starved machine is the reason, nothing is read meanwhile, or what is read is passed on. A loop that has nothing to do isn't
-/// looked at.
+/// So somebody else looks at the loop, ten times a second while it is busy. If calls have lasted for three of the last ten
+/// seconds, and have read from a connection all the while without passing on what they read, that connection is hung up, and
+/// libcurl finds it closed. Where a slow disk, a debugger or a starved machine is the reason, nothing is read meanwhile, or
+/// what is read is passed on. A loop that has nothing to do isn't looked at.
 ///
 /// Connections over Unix domain sockets are left alone, since the system doesn't say how much was read from them.
 final class CallWatch: Sendable {
@@ -21,7 +21,7 @@ final class CallWatch: Sendable {
 
     /// Counts the calls into libcurl and their ends, so it is odd within libcurl.
     private let place = Atomic<UInt64>(0)
-    /// How many bytes libcurl has passed on.
+    /// How many bytes libcurl has passed on, or has taken to send: a server acknowledges those with frames.
     private let passed = Atomic<Int64>(0)
 
     // MARK: Any thread
@@ -58,7 +58,7 @@ final class CallWatch: Sendable {
         return call()
     }
 
-    /// libcurl has passed on what it has received. Within libcurl.
+    /// libcurl has passed on what it has received, or has taken something to send. Within libcurl.
     func notePassed(_ count: Int) {
         passed.store(passed.load(ordering: .relaxed) &+ Int64(count), ordering: .relaxed)
     }
@@ -81,7 +81,10 @@ final class CallWatch: Sendable {
     /// `socket` is about to be closed, and its number may then be another's; or others than libcurl read from it, too. Waits for a look in
     /// progress, which doesn't take long.
     func leaves(_ socket: Int32) {
-        records.withLock { _ = $0.sockets.remove(socket) }
+        records.withLock { records in
+            records.sockets.remove(socket)
+            records.suspicion.forget(socket)
+        }
     }
 
     // MARK: - The looks
@@ -90,15 +93,20 @@ final class CallWatch: Sendable {
         if phase.exchange(.looking, ordering: .acquiringAndReleasing) == .off { lookLater() }
     }
 
+    private static let interval = DispatchTimeInterval.milliseconds(
+        Int(CallSuspicion.interval / .milliseconds(1))
+    )
+
     private func lookLater() {
-        Self.queue.asyncAfter(deadline: .now() + .seconds(1)) { self.look() }
+        Self.queue.asyncAfter(deadline: .now() + Self.interval) { self.look() }
     }
 
     private func look() {
         let place = place.load(ordering: .acquiring)
         records.withLock { records in
             let sockets = records.sockets
-            let culprits = records.suspicion.look(at: place, passed: passed.load(ordering: .relaxed)) {
+            let passed = passed.load(ordering: .relaxed)
+            let culprits = records.suspicion.look(at: place, now: .now, passed: passed) {
                 sockets.reduce(into: [:]) { $0[$1] = Self.bytesRead(from: $1) }
             }
             // With the lock, so that none is closed meanwhile. What has arrived can still be read, but no more arrives. To take that away would
