@@ -31,7 +31,7 @@ struct UnaskedBytesTests {
 
     @Test(
         "A response whose length isn't one number is refused, and its connection closed",
-        arguments: ["2, 50", "2a", "+2", "2\r\n 0"]
+        arguments: ["2, 50", "2a", "+2", "2\r\n 0", "9223372036854775808", "2\r\nTransfer-Encoding: identity"]
     )
     func noLength(length: String) async throws {
         let rig = try Rig { request in

@@ -29,7 +29,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or without one length of the body; or too large trailers.
+        /// Too large, with too many fields, or without a clear length of the body; or too large trailers.
         case malformed
         /// Without a status line.
         case unparsable
@@ -88,10 +88,16 @@ struct HeadParser {
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
         guard statusLine != nil, let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
-        let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-        fields.append(name: name, value: value)
+        fields.append(name: name.trimmed, value: value)
+        if name.count != name.trimmed.count, lastSaysLength { return .malformed }
         return fields.count > Self.maximumFields ? .malformed : .incomplete
+    }
+
+    /// With white space before its colon, libcurl doesn't find the field, as others may (RFC 9112 §5.1).
+    private var lastSaysLength: Bool {
+        ["Content-Length", "Transfer-Encoding"].contains { fields.index(of: $0, from: fields.count - 1) != nil }
     }
 }
 

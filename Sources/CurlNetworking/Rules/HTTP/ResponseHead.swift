@@ -49,19 +49,19 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return lengths.allSatisfy { $0 == first } ? Int64(digits: first) : nil
     }
 
-    /// Whether the lengths aren't one number, so that it is unknown where the next response begins (RFC 9112 §6.3).
+    /// Whether it is unknown where the body ends: the lengths aren't one number, or it is too large for one, or a transfer
+    /// coding lets the body go on to the connection's end (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
         guard let first = fields.index(of: "Content-Length") else { return false }
-        var isOneNumber = fields.value(at: first).isDigits
+        if fields.contains("Transfer-Encoding") { return !isChunked }
+        var isOneNumber = Int64(digits: fields.value(at: first)) != nil
         var last = first
         while isOneNumber, let next = fields.index(of: "Content-Length", from: last + 1) {
             isOneNumber = fields.haveSameValue(first, next)
             last = next
         }
-        if isOneNumber || isChunked { return false }
         // The same number several times may also be one list.
-        guard let lengths = elements(of: "Content-Length") else { return true }
-        return lengths.isEmpty || !lengths.allSatisfy { $0 == lengths[0] && $0.isDigits }
+        return !isOneNumber && repeatedLength == nil
     }
 }
 

@@ -32,7 +32,7 @@ struct HeadParserTests {
     }
 
     @Test(
-        "Several lengths are one if they are the same number, else the head is malformed",
+        "Several lengths are one if they are the same number, of 63 bits at most, else the head is malformed",
         arguments: [
             (["Content-Length: 2", "content-length: 2"], false), (["Content-Length: 2", "Content-Length: 3"], true),
             (["Content-Length: 3", "A: b", "CONTENT-LENGTH: 2"], true),
@@ -41,7 +41,11 @@ struct HeadParserTests {
             (["Content-Length: 2", "Content-Length: 3", "Transfer-Encoding: identity"], true),
             (["Content-Length: 2, 2", "Content-Length: 2"], false), (["Content-Length: 2, 3"], true),
             (["Content-Length: 2", " 3"], true), (["Content-Length: 2a"], true), (["Content-Length: +2"], true),
-            (["Content-Length: ,"], true), (["Content-Length: 99999999999999999999"], false),
+            (["Content-Length: ,"], true), (["Content-Length:"], true),
+            (["Content-Length: 9223372036854775807"], false), (["Content-Length: 9223372036854775808"], true),
+            (["Content-Length: 99999999999999999999", "Content-Length: 99999999999999999999"], true),
+            (["Content-Length: 99999999999999999999", "Transfer-Encoding: chunked"], false),
+            (["Content-Length: 2", "Transfer-Encoding: identity"], true), (["Transfer-Encoding: identity"], false),
         ]
     )
     func lengths(fields: [String], isMalformed: Bool) {
@@ -158,6 +162,15 @@ struct HeadParserTests {
     @Test("A folded transfer coding is malformed: libcurl doesn't find it")
     func foldedTransferCoding() {
         #expect(Self.parse(["HTTP/1.1 200 OK", "Transfer-Encoding:", " chunked", ""]).isMalformed)
+    }
+
+    @Test(
+        "White space before the colon of a field that says where the body ends is malformed: libcurl doesn't find it",
+        arguments: ["Content-Length : 2", "content-length\t: 2", "Transfer-Encoding : chunked"]
+    )
+    func separatedName(field: String) throws {
+        #expect(Self.parse(["HTTP/1.1 200 OK", field, ""]).isMalformed)
+        #expect(try Self.fields("A : b") == [HeaderField(name: "A", value: "b")])
     }
 
     @Test("A folded line of nothing but white space does not end the head")
