@@ -46,6 +46,24 @@ struct UnaskedBytesTests {
         #expect(rig.server.connectionCount == 2)
     }
 
+    private static let doubtful = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked",
+        "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked",
+    ]
+
+    @Test("A response whose end others may see elsewhere is the last on its connection", arguments: doubtful)
+    func doubtfulEnd(head: String) async throws {
+        let rig = try Rig { request in
+            request.path == "/first" ? .raw([.bytes(head + "\r\n\r\n2\r\nok\r\n0\r\n\r\n")]) : .text("second")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/first")).text == "ok")
+        #expect(await rig.session.load(rig.url("/second")).text == "second")
+        #expect(rig.server.connectionCount == 2)
+    }
+
     @Test("Answers that only claim to be HTTP/2, and could be to any request, are refused")
     func claimedVersion() async throws {
         let rig = try Rig {

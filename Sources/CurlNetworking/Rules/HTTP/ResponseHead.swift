@@ -63,6 +63,12 @@ struct ResponseHead: Sendable, Equatable, Codable {
         // The same number several times may also be one list.
         return !isOneNumber && repeatedLength == nil
     }
+
+    /// Whether others may take the body's end to be elsewhere: there are chunks and a length, or chunks in HTTP/1.0, which
+    /// has none. What follows on the connection may be meant to be taken for another response (RFC 9112 §6.1, §6.3).
+    var hasDoubtfulEnd: Bool {
+        fields.contains("Transfer-Encoding") && (fields.contains("Content-Length") || version == "HTTP/1.0")
+    }
 }
 
 extension ResponseHead {

@@ -307,7 +307,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         receiving.head = head
         connection.answeredVersion = head.version
         receiving.hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
-        if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) { multi.closeConnection(after: easy) }
+        if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) || head.hasDoubtfulEnd {
+            multi.closeConnection(after: easy)
+        }
         // Later the transfer may have no connection to ask.
         if let meter {
             meter.metrics.tls = easy?.tlsSession

@@ -52,6 +52,18 @@ struct ResponseHeadTests {
         #expect(!chunked.hasContradictingLengths)
     }
 
+    @Test("The body's end is doubtful with chunks and a length, or with chunks in HTTP/1.0 (RFC 9112 §6.1)")
+    func doubtfulEnd() {
+        let chunked = HeaderField(name: "transfer-encoding", value: "chunked")
+        let length = HeaderField(name: "Content-Length", value: "2")
+        for version in ["HTTP/1.0", "HTTP/1.1"] {
+            #expect(!ResponseHead(version: version, status: 200, fields: [length]).hasDoubtfulEnd)
+            #expect(ResponseHead(version: version, status: 200, fields: [length, chunked]).hasDoubtfulEnd)
+            let isOld = version == "HTTP/1.0"
+            #expect(ResponseHead(version: version, status: 200, fields: [chunked]).hasDoubtfulEnd == isOld)
+        }
+    }
+
     @Test("Fields of the same name are joined in their order (RFC 9110 §5.3)")
     func joining() {
         let head = Sample.head(200, ["Set-Cookie": "a=1", "Vary": "x", "set-cookie": "b=2", "VARY": "y", "Via": "z"])
