@@ -38,6 +38,11 @@ package struct TransferStatistics: Sendable, Equatable, Codable {
 
     package init() {}
 
+    /// So many bytes of the response's body have been passed on, in any case.
+    package mutating func noteBody(_ count: Int64) {
+        responseBodySize = max(responseBodySize, count)
+    }
+
     /// Adds what happened on a connection that libcurl has only made. The times are the event loop's, whose clock stands still during a round
     /// in which libcurl's goes on: nothing is earlier than what came before it.
     package mutating func noteExchange(sent: Duration?, answered: Duration?, end: Duration) {

@@ -41,6 +41,18 @@ struct MetricsTests {
         #expect(transaction.negotiatedTLSCipherSuite == nil)
     }
 
+    @Test("Bytes that the delegate got were received, even if they came together with something that can't be read")
+    func damagedBody() async throws {
+        let rig = try Rig { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n"), .close])
+        }
+        defer { rig.stop() }
+        let metrics = try await Self.metrics(of: URLRequest(url: rig.url("/")), in: rig.session)
+        let transaction = try #require(metrics.transactionMetrics.first)
+        #expect(transaction.countOfResponseBodyBytesReceived == 5)
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 5)
+    }
+
     @Test("The request, the response, the protocol, both addresses and ports, and where it came from")
     func connection() async throws {
         let rig = try Rig { _ in .text("hello") }

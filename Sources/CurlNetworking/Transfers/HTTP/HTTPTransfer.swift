@@ -522,6 +522,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
         meter.metrics.statistics = easy.statistics
+        // libcurl doesn't count what comes together with what it can't read.
+        meter.metrics.statistics?.noteBody(receiving.arrivedCount)
         if sending.hasContent {
             // libcurl's own is when it began to send the body.
             let start = meter.metrics.start
