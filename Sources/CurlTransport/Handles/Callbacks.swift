@@ -70,8 +70,9 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html
     static let prerequest: clibcurl_prerequest_function = { context, _, _, _, localPort in
         let easy = easy(context)
-        if easy.handler?.isAnswered == true { return abortPrerequest }
+        if easy.handler?.isAnswered == true || easy.handler?.answerWatch?.hasHeard == true { return abortPrerequest }
         easy.connected(fromPort: Int(localPort))
+        easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
         guard hasWholeBody, easy.connections?.mayCarry(easy) != false else {

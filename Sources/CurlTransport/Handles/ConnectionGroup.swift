@@ -18,6 +18,8 @@ package final class ConnectionGroup: @unchecked Sendable {
     private(set) var sockets: Set<Int32> = []
     /// Those of `sockets` that other threads use as well.
     private var plainSockets: [Int32: PlainSocket] = [:]
+    /// Those on which a request has gone out that is watched, and how many bytes had arrived by then.
+    private var watched: [Int32: (watch: AnswerWatch, before: Int64)] = [:]
     /// One of them has spoken HTTP/2.
     private var hasMultiplexed = false
     /// Those on which HTTP/2 has begun without TLS, whether the server speaks it or not.
@@ -68,6 +70,9 @@ package final class ConnectionGroup: @unchecked Sendable {
     func closeSocket(_ socket: Int32) {
         plainSockets.removeValue(forKey: socket)?.withdraw()
         priorKnowledge.remove(socket)
+        if let (watch, before) = watched.removeValue(forKey: socket), let after = TCPSocket.bytesReceived(by: socket) {
+            watch.connectionEnds(before: before, after: after)
+        }
         loop.closeSocket(socket)
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
     }
@@ -86,6 +91,14 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// See `EventLoop`. Within libcurl.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
         loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
+    }
+
+    /// Called when the request is about to go out from `localPort`. Within libcurl.
+    func watchAnswer(to easy: EasyHandle, onPort localPort: Int) {
+        guard let watch = easy.handler?.answerWatch, easy.usesKeptConnection, easy.openSSLSession == nil else { return }
+        for socket in loop.idleSockets(onPort: localPort) where sockets.contains(socket) {
+            watched[socket] = TCPSocket.bytesReceived(by: socket).map { (watch, $0) }
+        }
     }
 
     // MARK: - Which may be shared

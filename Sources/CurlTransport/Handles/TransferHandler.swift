@@ -30,6 +30,9 @@ package protocol TransferHandler: AnyObject {
     /// The request has its response. After a 417 in place of a 100, libcurl sends it again all the same. Within libcurl.
     var isAnswered: Bool { get }
 
+    /// If the request must not be sent again once bytes of an answer have arrived. Within libcurl.
+    var answerWatch: AnswerWatch? { get }
+
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
@@ -60,5 +63,6 @@ extension TransferHandler {
     package func transferConnected(negotiated: String?) {}
     package var isAnswered: Bool { false }
     package var wholeBodyLength: Int64? { nil }
+    package var answerWatch: AnswerWatch? { nil }
     package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

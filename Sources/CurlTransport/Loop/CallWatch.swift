@@ -131,22 +131,9 @@ final class CallWatch: Sendable {
     static func bytesRead(from socket: Int32) -> ClosedRange<Int64>? {
         var unread: Int32 = 0
         // What arrives between the calls is in one figure and not in the other.
-        guard let before = bytesReceived(by: socket), ioctl(socket, UInt(FIONREAD), &unread) == 0,
-            let after = bytesReceived(by: socket)
+        guard let before = TCPSocket.bytesReceived(by: socket), ioctl(socket, UInt(FIONREAD), &unread) == 0,
+            let after = TCPSocket.bytesReceived(by: socket)
         else { return nil }
         return before - Int64(unread)...max(before, after) - Int64(unread)
-    }
-
-    /// Whether they have been read or not; its end counts as one.
-    private static func bytesReceived(by socket: Int32) -> Int64? {
-        // Linux's `tcp_info` has grown, and the C library declares an old one: this is `tcpi_bytes_received`.
-        let offset = 128
-        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
-            var length = socklen_t(info.count)
-            guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length) == 0,
-                Int(length) >= offset + MemoryLayout<Int64>.size
-            else { return nil }
-            return info.load(fromByteOffset: offset, as: Int64.self)
-        }
     }
 }

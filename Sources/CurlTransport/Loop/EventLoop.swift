@@ -223,6 +223,9 @@ package final class EventLoop: @unchecked Sendable {
         for owner in hungUp { owners.multi(owner)?.connectionEnded() }
     }
 
+    /// Those of HTTP/1 and FTP that are connected from `localPort`.
+    func idleSockets(onPort localPort: Int) -> [Int32] { sockets.idle(onPort: localPort) }
+
     /// Within libcurl. -1 if the system is out of sockets.
     func openSocket(family: Int32, type: Int32, protocolNumber: Int32) -> Int32 {
         // Child processes must not inherit our connections.

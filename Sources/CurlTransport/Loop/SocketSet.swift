@@ -230,6 +230,12 @@ struct SocketSet: ~Copyable {
         if socketsByPort[port]?.isEmpty == true { socketsByPort[port] = nil }
     }
 
+    /// Those from `localPort` on which nothing may arrive until the next request.
+    func idle(onPort localPort: Int) -> [Int32] {
+        guard let sockets = socketsByPort[localPort] else { return [] }
+        return sockets.filter { if case .idle(.nothing) = records[Int($0)].use { true } else { false } }
+    }
+
     /// Hangs up the idle connections from `localPort` on which something unrequested has arrived, or all of them if `isSuspect`. Called
     /// before a request goes out on one of them; returns their owners. `mayBeTaken` says of an owner whether one of them may have a request.
     mutating func hangUpReadable(

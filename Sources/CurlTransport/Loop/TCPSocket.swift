@@ -25,6 +25,20 @@ package enum TCPSocket {
         shutdown(socket, Int32(SHUT_RDWR))
     }
 
+    /// How many bytes have arrived, whether they have been read or not; its end counts as one. nil if it isn't TCP's. Any
+    /// thread.
+    static func bytesReceived(by socket: Int32) -> Int64? {
+        // Linux's `tcp_info` has grown, and the C library declares an old one: this is `tcpi_bytes_received`.
+        let offset = 128
+        return withUnsafeTemporaryAllocation(byteCount: 256, alignment: 8) { info in
+            var length = socklen_t(info.count)
+            guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, info.baseAddress, &length) == 0,
+                Int(length) >= offset + MemoryLayout<Int64>.size
+            else { return nil }
+            return info.load(fromByteOffset: offset, as: Int64.self)
+        }
+    }
+
     private static func info(of socket: Int32) -> tcp_info? {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)

@@ -58,6 +58,25 @@ struct StaleConnectionTests {
         #expect(rig.server.requestCount == 2)
     }
 
+    @Test(
+        "One that dies when a part of the answer's first line has come is replaced only for methods that may be repeated",
+        arguments: [("GET", true), ("PUT", true), ("POST", false), ("PATCH", false)]
+    )
+    func partOfLine(method: String, isReplaced: Bool) async throws {
+        let rig = try Rig {
+            $0.ordinal == 2 ? .raw([.bytes("HTTP/1.1 201"), .close]) : .text("\($0.ordinal)")
+        } configure: {
+            $0.urlCache = nil
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "1")
+        let body = method == "GET" ? nil : Data("an order".utf8)
+        let result = await rig.session.load(URLRequest(rig.url("/"), method: method, body: body))
+        #expect(result.text == (isReplaced ? "3" : nil))
+        #expect(result.error?.code == (isReplaced ? nil : .networkConnectionLost))
+        #expect(rig.server.requestCount == (isReplaced ? 3 : 2))
+    }
+
     @Test("Its replacement is not replaced")
     func once() async throws {
         let rig = try Rig {

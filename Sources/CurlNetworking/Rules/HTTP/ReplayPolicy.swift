@@ -3,10 +3,15 @@ import CurlTransport
 /// Whether a failed request may be sent again, because the server has shown no sign of having processed it.
 enum ReplayPolicy {
     struct Circumstances {
-        /// A line of a response has arrived, possibly informational.
+        /// A line of a response has arrived, possibly informational, or a part of one.
         var hasHeard = false
         /// A response's head has arrived.
         var hasHead = false
+    }
+
+    /// Whether it makes no difference if a request with this method is carried out twice (RFC 9110 §9.2.2).
+    static func mayBeRepeated(_ method: String) -> Bool {
+        ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
 
     /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't

@@ -18,6 +18,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// nil if the body isn't encoded, or isn't used.
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
     private var circumstances = ReplayPolicy.Circumstances()
+    /// nil if it makes no difference how often the request is carried out.
+    private let watch: AnswerWatch?
     /// Schemes for which libcurl exchanges several requests and responses; only the last response is the request's own.
     private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
     /// The proxy's responses about the tunnel; nil without a tunnel.
@@ -138,6 +140,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
         meter = order.meter
+        watch = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? nil : AnswerWatch()
     }
 
     // MARK: - Transfer
@@ -240,6 +243,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     var isAnswered: Bool { receiving.head != nil }
+
+    /// A line has said enough.
+    var answerWatch: AnswerWatch? { circumstances.hasHeard ? nil : watch }
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         circumstances.hasHeard = true
@@ -454,6 +460,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     // MARK: - The end
 
     func transferFinished(_ failure: TransferFailure?) {
+        let isBrokenOff = failure != nil && answerWatch?.hasHeard == true
+        if isBrokenOff { circumstances.hasHeard = true }
+        let failure = isBrokenOff ? .noHead : failure
         if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
         if failure == nil, decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {

@@ -21,6 +21,12 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHead: true)))
     }
 
+    @Test("Those with idempotent methods may be carried out twice (RFC 9110 §9.2.2), others not, whatever they are")
+    func methods() {
+        for method in ["GET", "HEAD", "PUT", "DELETE"] { #expect(ReplayPolicy.mayBeRepeated(method)) }
+        for method in ["POST", "PATCH", "get", "ORDER", ""] { #expect(!ReplayPolicy.mayBeRepeated(method)) }
+    }
+
     @Test("Those that an HTTP/2 server says it hasn't looked at, on whichever connection", arguments: [true, false])
     func unprocessed(isKept: Bool) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.http2, isKept: isKept), .init()))
