@@ -131,9 +131,9 @@ enum RequestEncoder {
         let text = url.absoluteString
         // As most are: there is nothing to be changed.
         if Origin(plain: text) != nil { return (text, nil) }
-        guard let authority = authority(in: text), let origin = Origin(url) ?? Origin.ofFTP(url) else {
-            throw .noHost(url)
-        }
+        guard let authority = authority(in: text),
+            let origin = Origin(url) ?? Origin.ofFTP(url) ?? Origin.ofStream(URLRequest(url: url))
+        else { throw .noHost(url) }
         let credentials = try credentials(in: text[authority], of: url)
         let transportURL = "\(origin.scheme.transport.rawValue)://\(origin.authority)\(text[authority.upperBound...])"
         return (transportURL, credentials)

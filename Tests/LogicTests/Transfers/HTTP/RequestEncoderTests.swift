@@ -94,12 +94,13 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "So it does for FTP",
+        "So it does for FTP and streams",
         arguments: [
             ("ftp://%6Cocalhost/a;type=i", "ftp://localhost/a;type=i"), ("ftp://127.1:22/", "ftp://127.0.0.1:22/"),
+            ("tcp://127.1:7", "tcp://127.0.0.1:7"), ("tcp://[::1]:7", "tcp://[::1]:7"),
         ]
     )
-    func hostsOfFTP(url: String, expected: String) throws {
+    func hostsOfOthers(url: String, expected: String) throws {
         #expect(try RequestEncoder.transportURL(of: Sample.url(url)).url == expected)
     }
 
