@@ -65,7 +65,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var parser = HeadParser()
         /// That of a connection without TLS.
         var plainVersion = ConnectionVersion.unknown
-        /// Of the program\'s own options.
+        /// Of the program's own options.
         var effect = OptionEffect.connection
         /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
         var step: ResponseHead?
@@ -108,20 +108,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
             self.body = body
             (hasBody, hasContent) = (body != nil, body != nil && body?.length != 0)
             isComplete = body?.length == 0
-        }
-    }
-
-    /// When bytes last moved in either direction, and libcurl's count at that time.
-    private struct ActivityClock {
-        var last: MonotonicTime
-        var bytesMoved: Int64 = 0
-
-        /// Whether bytes have arrived since, on a connection that is this transfer's alone.
-        mutating func noteArrival(at socket: Int32?, now: MonotonicTime) -> Bool {
-            guard let age = socket.flatMap(TCPSocket.timeSinceArrival) else { return false }
-            guard age + TCPSocket.tick < now - last else { return false }
-            last = now + (.zero - age)
-            return true
         }
     }
 
