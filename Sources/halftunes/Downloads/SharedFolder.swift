@@ -54,5 +54,7 @@ final class SharedFolder: Sendable {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
         tidy()
         rmdir(url.path)
+        // What stays may be wanted by others.
+        flock(descriptor, LOCK_UN)
     }
 }
