@@ -106,6 +106,9 @@ extension HTTPCookie {
     fileprivate var withSecureComment: HTTPCookie {
         guard isSecure, comment != StoredCookie.secureComment, var properties else { return self }
         properties[.comment] = StoredCookie.secureComment
+        // The stock cookie doesn't read these in the form in which it shows them.
+        properties[.secure] = "TRUE"
+        if let portList { properties[.port] = portList.map(\.stringValue).joined(separator: ",") }
         return HTTPCookie(properties: properties) ?? self
     }
 }

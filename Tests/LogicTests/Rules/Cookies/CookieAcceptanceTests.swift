@@ -119,6 +119,7 @@ struct CookieAcceptanceTests {
         let accepted = acceptance.acceptable([cookie], at: url, mainDocument: nil)
         #expect(accepted.map(\.comment) == [StoredCookie.secureComment])
         #expect(accepted.first?.portList == cookie.portList)
+        #expect(accepted.first?.isSecure == true)
     }
 
     @Test("A public suffix is nobody's domain, but a host of that name may have cookies for itself")
