@@ -21,8 +21,9 @@ struct CacheConfiguredTests {
         _ configure: @escaping @Sendable (inout CurlTransfer) throws -> Void
     ) async throws -> [String?] {
         let count = Counter()
+        // A body whose length is ignored ends with its connection.
         let server = try LoopbackServer { _ in
-            .text("\(count.next())").headers(["Cache-Control": "max-age=1000", "Vary": "User-Agent"])
+            .text("\(count.next())").headers(["Cache-Control": "max-age=1000", "Vary": "User-Agent"]).closing()
         }
         defer { server.stop() }
         let (configured, other) = (session(configure), session())
