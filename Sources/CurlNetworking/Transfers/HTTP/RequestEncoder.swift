@@ -121,7 +121,7 @@ enum RequestEncoder {
 
     // MARK: - The URL
 
-    /// The URL as libcurl gets it, with the host as its origin spells it, and the user name and password it contained (RFC 3986 §3.2.1).
+    /// The URL as libcurl gets it, with the host as its origin spells it, but for the case of letters, and the user name and password it contained (RFC 3986 §3.2.1).
     ///
     /// libcurl would decode and map a host in its own way, which depends on the process's locale: to another one than everything here, from
     /// pins to proxies, has been decided for.
@@ -135,8 +135,11 @@ enum RequestEncoder {
             let origin = Origin(url) ?? Origin.ofFTP(url) ?? Origin.ofStream(URLRequest(url: url))
         else { throw .noHost(url) }
         let credentials = try credentials(in: text[authority], of: url)
-        let transportURL = "\(origin.scheme.transport.rawValue)://\(origin.authority)\(text[authority.upperBound...])"
-        return (transportURL, credentials)
+        // Servers see the case of the letters in the Host field.
+        let parts = text[authority].split(separator: "@", omittingEmptySubsequences: false)
+        let spelled = parts.last.map(String.init) ?? ""
+        let place = spelled.isEqualIgnoringASCIICase(to: origin.authority) ? spelled : origin.authority
+        return ("\(origin.scheme.transport.rawValue)://\(place)\(text[authority.upperBound...])", credentials)
     }
 
     private static func credentials(

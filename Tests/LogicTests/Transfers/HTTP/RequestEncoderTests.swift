@@ -86,7 +86,7 @@ struct RequestEncoderTests {
             ("https://%EF%BD%8Cocalhost:444/a%2Fb", "https://localhost:444/a%2Fb"),
             ("http://a%E3%80%82localhost/?#", "http://a.localhost/?#"), ("http://%65xample.com", "http://example.com"),
             ("http://u:p@B%C3%9CCHER.example/", "http://xn--bcher-kva.example/"),
-            ("HTTP://EXAMPLE.com/A", "http://example.com/A"),
+            ("HTTP://EXAMPLE.com/A", "http://EXAMPLE.com/A"), ("http://\u{212A}.example/", "http://k.example/"),
         ]
     )
     func hosts(url: String, expected: String) throws {
