@@ -76,6 +76,8 @@ struct SocketSet: ~Copyable {
         var interestAfterRest: SocketInterest?
 
         var isWanted: Bool { if case .wanted = use { true } else { false } }
+        /// Nothing may arrive until the next request.
+        var isToBeSilent: Bool { if case .idle(.nothing) = use { true } else { false } }
         /// It is ours, has been used, and isn't hung up.
         var isConnection: Bool {
             if case .dead = use { return false }
@@ -233,7 +235,7 @@ struct SocketSet: ~Copyable {
     /// Those from `localPort` on which nothing may arrive until the next request.
     func idle(onPort localPort: Int) -> [Int32] {
         guard let sockets = socketsByPort[localPort] else { return [] }
-        return sockets.filter { if case .idle(.nothing) = records[Int($0)].use { true } else { false } }
+        return sockets.filter { records[Int($0)].isToBeSilent }
     }
 
     /// Hangs up the idle connections from `localPort` on which something unrequested has arrived, or all of them if `isSuspect`. Called
@@ -245,8 +247,7 @@ struct SocketSet: ~Copyable {
     ) -> [UInt32] {
         guard let sockets = socketsByPort[localPort] else { return [] }
         var owners: [UInt32] = []
-        for socket in sockets {
-            guard case .idle(.nothing) = records[Int(socket)].use else { continue }
+        for socket in sockets where records[Int(socket)].isToBeSilent {
             var byte: UInt8 = 0
             let flags = Int32(MSG_PEEK | MSG_DONTWAIT)
             guard isSuspect || recv(socket, &byte, 1, flags) > 0, let owner = records[Int(socket)].owner,
