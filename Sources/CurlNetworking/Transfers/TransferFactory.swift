@@ -73,6 +73,7 @@ struct TransferFactory {
     private func makeFTPTransfer() throws(URLError) -> FTPTransfer {
         var options = try RequestEncoder.ftpOptions(
             for: request,
+            at: ticket.origin,
             body: plan.body,
             offset: plan.offset,
             replyTimeout: settings.idleTimeout(for: request)

@@ -33,6 +33,7 @@ final class TransferPlan {
         guard let ticket, !ticket.origin.isFTP else { return }
         options = try RequestEncoder.options(
             for: request,
+            at: ticket.origin,
             body: body,
             settings: settings,
             keepsCredentials: keepsCredentials

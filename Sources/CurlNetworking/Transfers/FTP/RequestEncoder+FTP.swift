@@ -9,6 +9,7 @@ extension RequestEncoder {
     /// ignored.
     static func ftpOptions(
         for request: URLRequest,
+        at origin: Origin,
         body: (any RequestBody)?,
         offset: Int64,
         replyTimeout: Duration
@@ -18,7 +19,7 @@ extension RequestEncoder {
         guard ["GET", "HEAD", "PUT", "POST"].contains(method) else {
             throw URLError(.badURL, url, "FTP has no method \(method.debugDescription).")
         }
-        let (text, credentials) = try transportURL(of: url)
+        let (text, credentials) = try transportURL(of: url, at: origin)
         guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url, "The URL is too long.") }
         // Each goes into a line of its own: a line break would turn the rest into commands.
         if let credentials,

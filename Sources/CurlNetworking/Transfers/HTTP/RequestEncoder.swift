@@ -3,9 +3,10 @@ import Foundation
 
 /// Translates a request into libcurl options.
 enum RequestEncoder {
-    /// Throws for URLs, methods and header fields that must not be sent, before anything is.
+    /// Throws for URLs, methods and header fields that must not be sent, before anything is. `origin` is the request's.
     static func options(
         for request: URLRequest,
+        at origin: Origin,
         body: (any RequestBody)?,
         settings: SessionSettings,
         keepsCredentials: Bool = true
@@ -17,7 +18,7 @@ enum RequestEncoder {
         }
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
-        let (target, credentials) = try transportURL(of: url)
+        let (target, credentials) = try transportURL(of: url, at: origin)
         let asksForPart = fields.contains("Range")
         let defaults = Defaults.of(settings, asksForPart: asksForPart)
         let options =
@@ -121,33 +122,33 @@ enum RequestEncoder {
 
     // MARK: - The URL
 
-    /// The URL as libcurl gets it, with the host as its origin spells it, but for the case of letters, and the user name and password it contained (RFC 3986 §3.2.1).
+    /// The URL as libcurl gets it, with the host as `origin` spells it, but for the case of letters, and the user name and password that it
+    /// contained (RFC 3986 §3.2.1).
     ///
     /// libcurl would decode and map a host in its own way, which depends on the process's locale: to another one than everything here, from
     /// pins to proxies, has been decided for.
     static func transportURL(
-        of url: URL
+        of url: URL,
+        at origin: Origin
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
         // As most are: there is nothing to be changed.
-        if Origin(plain: text) != nil { return (text, nil) }
-        guard let authority = authority(in: text),
-            let origin = Origin(url) ?? Origin.ofFTP(url) ?? Origin.ofStream(URLRequest(url: url))
-        else { throw .noHost(url) }
-        let credentials = try credentials(in: text[authority], of: url)
+        if Origin(plain: text) == origin { return (text, nil) }
+        guard let authority = authority(in: text) else { throw .noHost(url) }
+        let at = text[authority].lastIndex(of: "@")
+        let credentials = try credentials(in: text[authority.lowerBound..<(at ?? authority.lowerBound)], of: url)
         // Servers see the case of the letters in the Host field.
-        let parts = text[authority].split(separator: "@", omittingEmptySubsequences: false)
-        let spelled = parts.last.map(String.init) ?? ""
+        let spelled = String(text[(at.map(text.index(after:)) ?? authority.lowerBound)..<authority.upperBound])
         let place = spelled.isEqualIgnoringASCIICase(to: origin.authority) ? spelled : origin.authority
         return ("\(origin.scheme.transport.rawValue)://\(place)\(text[authority.upperBound...])", credentials)
     }
 
+    /// What `userInfo` says, which stands before the host; nil if that is nothing.
     private static func credentials(
-        in authority: Substring,
+        in userInfo: Substring,
         of url: URL
     ) throws(URLError) -> (user: String, password: String)? {
-        guard let at = authority.lastIndex(of: "@") else { return nil }
-        let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let decoded = parts.map { $0.removingPercentEncoding }
         guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "",
             !(user + password).utf8.contains(0), !user.contains(":")

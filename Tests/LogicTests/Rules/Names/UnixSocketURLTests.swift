@@ -65,7 +65,7 @@ struct UnixSocketURLTests {
         ]
     )
     func transport(url: String, expected: String) throws {
-        #expect(try RequestEncoder.transportURL(of: Sample.url(url)).url == expected)
+        #expect(try Sample.transportURL(url) == expected)
     }
 
     @Test("A socket has no cookies, and is secure with TLS")

@@ -13,6 +13,7 @@ struct RequestEncoderTests {
     ) throws -> TransferOptions {
         try RequestEncoder.options(
             for: request,
+            at: Sample.origin(of: request.url ?? Sample.url("http://example.com/")),
             body: body,
             settings: Sample.settings { $0.httpAdditionalHeaders = additional }
         )
@@ -101,7 +102,7 @@ struct RequestEncoderTests {
         ]
     )
     func hostsOfOthers(url: String, expected: String) throws {
-        #expect(try RequestEncoder.transportURL(of: Sample.url(url)).url == expected)
+        #expect(try Sample.transportURL(url) == expected)
     }
 
     @Test(
@@ -240,10 +241,11 @@ struct RequestEncoderTests {
     @Test("The same holds where libcurl writes the field, which the program may change")
     func partsByLibcurl() throws {
         let settings = Sample.settings { $0.curl.configureTransfer = { _, _ in } }
-        let whole = try RequestEncoder.options(for: Sample.request(), body: nil, settings: settings)
+        let origin = try Sample.origin(of: Sample.url("http://example.com/"))
+        let whole = try RequestEncoder.options(for: Sample.request(), at: origin, body: nil, settings: settings)
         #expect(whole.acceptEncoding == ContentCoding.offer)
         let request = try Sample.request("http://example.com/", "GET", ["Range": "bytes=5-9"])
-        let part = try RequestEncoder.options(for: request, body: nil, settings: settings)
+        let part = try RequestEncoder.options(for: request, at: origin, body: nil, settings: settings)
         #expect(part.acceptEncoding == "identity")
         #expect(Self.lines(part, named: "Accept-Encoding") == [])
     }
@@ -308,5 +310,18 @@ struct RequestEncoderTests {
         )
         options.replaceHeaders([HeaderField(name: "Range", value: "bytes=1-")])
         #expect(options.headers == ["Ranger: y", "A: b", "Range: bytes=1-"])
+    }
+}
+
+extension Sample {
+    /// That of a task for `url`, of whichever kind.
+    static func origin(of url: URL) throws -> Origin {
+        try #require(Origin(url) ?? Origin.ofFTP(url) ?? Origin.ofStream(URLRequest(url: url)))
+    }
+
+    /// What libcurl gets of it.
+    static func transportURL(_ url: String) throws -> String {
+        let url = try Self.url(url)
+        return try RequestEncoder.transportURL(of: url, at: origin(of: url)).url
     }
 }
