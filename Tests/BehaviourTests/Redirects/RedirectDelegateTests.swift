@@ -177,30 +177,6 @@ struct RedirectDelegateTests {
         #expect(data == body)
     }
 
-    @Test("A body that was kept back and is refused by libcurl holds up nothing", arguments: [true, false])
-    func refusedBody(isFollowed: Bool) async throws {
-        let delegate = DecidingDelegate(onRedirect: { _ in })
-        let rig = try Rig(delegate: delegate) { request in
-            guard request.path == "/from" else { return .text("arrived") }
-            // A trailer field with a NUL, which libcurl before 8 can't keep.
-            let body = "5\r\nhello\r\n0\r\n\0X-A: b\r\n\r\n"
-            return .raw([.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\nTransfer-Encoding: chunked\r\n\r\n" + body)])
-        } configure: {
-            // On a kept connection, no timer of connecting makes libcurl look again.
-            $0.useOneConnection()
-        }
-        defer { rig.stop() }
-        #expect(await rig.session.load(rig.url("/")).error == nil)
-        async let result = rig.session.load(URLRequest(rig.url("/from"), timeout: 5))
-        let redirect = try await delegate.redirect(number: 1)
-        redirect.answer(isFollowed ? redirect.request : nil)
-        if isFollowed {
-            #expect(await result.text == "arrived")
-        } else {
-            #expect(await result.error?.code == .badServerResponse)
-        }
-    }
-
     @Test("So is one that came at once on a kept connection", arguments: [true, false])
     func laterRefusedOnKeptConnection(isUnix: Bool) async throws {
         let body = GeneratedBody.bytes(seed: 4, length: 60_000)
@@ -223,6 +199,30 @@ struct RedirectDelegateTests {
     private static func kept(_ request: LoopbackServer.Request, _ body: Data) -> LoopbackServer.Response {
         guard request.path == "/from" else { return .text("kept") }
         return .raw([.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\n\r\n"), .bytes(body), .close])
+    }
+
+    @Test("A body that was kept back and is refused by libcurl holds up nothing", arguments: [true, false])
+    func refusedBody(isFollowed: Bool) async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/from" else { return .text("arrived") }
+            // A trailer field with a NUL, which libcurl before 8 can't keep.
+            let body = "5\r\nhello\r\n0\r\n\0X-A: b\r\n\r\n"
+            return .raw([.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\nTransfer-Encoding: chunked\r\n\r\n" + body)])
+        } configure: {
+            // On a kept connection, no timer of connecting makes libcurl look again.
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).error == nil)
+        async let result = rig.session.load(URLRequest(rig.url("/from"), timeout: 5))
+        let redirect = try await delegate.redirect(number: 1)
+        redirect.answer(isFollowed ? redirect.request : nil)
+        if isFollowed {
+            #expect(await result.text == "arrived")
+        } else {
+            #expect(await result.error?.code == .badServerResponse)
+        }
     }
 
     @Test("Only the first answer counts")
