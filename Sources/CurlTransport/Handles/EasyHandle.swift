@@ -163,7 +163,7 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        if tunnelAnswer.hasLine(of: self) {
+        if tunnelAnswer.isReported, tunnelAnswer.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if sharing.awaitsAnswer { keepConnection() }

@@ -26,9 +26,8 @@ struct TunnelAnswer {
     /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may still lose the
     /// connection before the next step of a conversation, and make another tunnel.
     ///
-    /// Called for each header line of `easy`'s, within libcurl.
+    /// Called for each header line of `easy`'s if `isReported`, within libcurl.
     mutating func hasLine(of easy: EasyHandle) -> Bool {
-        guard isReported else { return false }
         // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
         guard easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return true }
         let connections = easy.longInfo(CURLINFO_NUM_CONNECTS)

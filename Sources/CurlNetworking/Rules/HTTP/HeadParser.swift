@@ -88,10 +88,10 @@ struct HeadParser {
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
         guard statusLine != nil, let colon = line.position(of: UInt8(ascii: ":")) else { return .incomplete }
-        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-        fields.append(name: name.trimmed, value: value)
-        if name.count != name.trimmed.count, lastSaysLength { return .malformed }
+        fields.append(name: name, value: value)
+        if name.count != colon, lastSaysLength { return .malformed }
         return fields.count > Self.maximumFields ? .malformed : .incomplete
     }
 
@@ -104,13 +104,11 @@ struct HeadParser {
 extension HeadParser.StatusLine {
     /// From "HTTP/1.1 200 OK" or "HTTP/2 200".
     fileprivate init?(_ line: UnsafeRawBufferPointer) {
-        guard line.starts(with: "HTTP/".utf8) else { return nil }
-        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
+        guard line.hasPrefix("HTTP/"), let space = line.position(of: UInt8(ascii: " ")) else { return nil }
         let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
         let digits = rest.prefix { $0 != UInt8(ascii: " ") }
         // libcurl 8 accepts more than three digits.
-        guard digits.count == 3, let status = Int(String(decoding: digits, as: UTF8.self)) else { return nil }
-        guard status >= 100 else { return nil }
+        guard digits.count == 3, let status = Int(digits: digits), status >= 100 else { return nil }
         self.init(version: String(decoding: line[..<space], as: UTF8.self), status: status)
     }
 }
@@ -120,6 +118,11 @@ extension UnsafeRawBufferPointer {
     func position(of byte: UInt8) -> Int? {
         guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
         return UnsafeRawPointer(found) - baseAddress
+    }
+
+    func hasPrefix(_ prefix: StaticString) -> Bool {
+        guard let baseAddress, count >= prefix.utf8CodeUnitCount else { return false }
+        return memcmp(baseAddress, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
     }
 
     /// Without leading and trailing white space and line ends.

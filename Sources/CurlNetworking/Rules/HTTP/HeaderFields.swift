@@ -110,6 +110,11 @@ struct HeaderFields: Sendable, Equatable {
     func name(at index: Int) -> String { text(places[index].name) }
     func value(at index: Int) -> String { text(places[index].value) }
 
+    /// The value if it consists of digits.
+    func number(at index: Int) -> Int64? {
+        bytes.withUnsafeBufferPointer { Int64(digits: UnsafeBufferPointer(rebasing: $0[places[index].value])) }
+    }
+
     /// Without making strings: whether the values of two fields are the same to the letter.
     func haveSameValue(_ first: Int, _ second: Int) -> Bool {
         bytes[places[first].value].elementsEqual(bytes[places[second].value])

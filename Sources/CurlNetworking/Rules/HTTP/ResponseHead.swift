@@ -38,15 +38,15 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// Content-Length, if it is there, one valid number, and not overridden by chunks (RFC 9112 §6.3).
     var contentLength: Int64? {
-        guard let field = self["Content-Length"] else { return nil }
-        guard let length = Int64(digits: field) ?? repeatedLength else { return nil }
+        guard let index = fields.index(of: "Content-Length"), let length = fields.number(at: index) ?? repeatedLength
+        else { return nil }
         return isChunked ? nil : length
     }
 
     /// The number in a Content-Length that is a list of equal ones, which a recipient may take for one (RFC 9110 §8.6).
     private var repeatedLength: Int64? {
         guard let lengths = elements(of: "Content-Length"), let first = lengths.first else { return nil }
-        return lengths.allSatisfy { $0 == first } ? Int64(digits: first) : nil
+        return lengths.allSatisfy { $0 == first } ? Int64(digits: first.utf8) : nil
     }
 
     /// Whether it is unknown where the body ends: the lengths aren't one number, or it is too large for one, or a transfer
@@ -54,7 +54,7 @@ struct ResponseHead: Sendable, Equatable, Codable {
     var hasContradictingLengths: Bool {
         guard let first = fields.index(of: "Content-Length") else { return false }
         if fields.contains("Transfer-Encoding") { return !isChunked }
-        var isOneNumber = Int64(digits: fields.value(at: first)) != nil
+        var isOneNumber = fields.number(at: first) != nil
         var last = first
         while isOneNumber, let next = fields.index(of: "Content-Length", from: last + 1) {
             isOneNumber = fields.haveSameValue(first, next)
@@ -86,25 +86,13 @@ extension ResponseHead {
         guard words.count == 2, String(words[0]).isEqualIgnoringASCIICase(to: "bytes") else { return nil }
         let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
-        let completeLength = Int64(digits: parts[1])
+        let completeLength = Int64(digits: parts[1].utf8)
         guard completeLength != nil || parts[1] == "*" else { return nil }
         if parts[0] == "*" { return ContentRange(bytes: nil, completeLength: completeLength) }
-        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64(digits: $0) }
+        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false).map { Int64(digits: $0.utf8) }
         guard ends.count == 2, let first = ends[0], let last = ends[1], first <= last else { return nil }
         return ContentRange(bytes: first...last, completeLength: completeLength)
     }
-}
-
-extension Int64 {
-    fileprivate init?(digits: some StringProtocol) {
-        guard digits.isDigits else { return nil }
-        self.init(digits)
-    }
-}
-
-extension StringProtocol {
-    /// Digits only (RFC 9110 §8.6): no sign, no space.
-    fileprivate var isDigits: Bool { utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } }
 }
 
 extension String {

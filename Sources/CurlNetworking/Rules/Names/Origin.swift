@@ -66,6 +66,20 @@ struct Origin: Hashable, Sendable {
         self.init(scheme: scheme, host: host, port: port)
     }
 
+    /// Whether `text` is a URL of this origin, without user name, in which the host is spelled as here. False for some that are, such as FTP's.
+    func begins(_ text: String) -> Bool {
+        guard scheme == .http || scheme == .https else { return false }
+        var (text, start, host) = (text, scheme == .http ? "http://" : "https://", host)
+        return text.withUTF8 { bytes in
+            guard start.withUTF8({ bytes.hasPrefix($0) }) else { return false }
+            let rest = UnsafeBufferPointer(rebasing: bytes[start.utf8.count...])
+            guard host.withUTF8({ rest.hasPrefix($0) }), let port = Self.port(rest[host.utf8.count...]) else {
+                return false
+            }
+            return (port == 0 ? scheme.defaultPort : port) == self.port
+        }
+    }
+
     /// The port in what follows a host; 0 for none. nil if anything but a port of digits lies between the host and the path.
     private static func port(_ rest: Slice<UnsafeBufferPointer<UInt8>>) -> Int? {
         var port = 0
@@ -144,4 +158,11 @@ struct Origin: Hashable, Sendable {
     /// Whether it is a stream task's, with no protocol but its own.
     var isStream: Bool { scheme == .tcp }
     var usesTLS: Bool { scheme.usesTLS }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    fileprivate func hasPrefix(_ prefix: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let own = baseAddress, let start = prefix.baseAddress, count >= prefix.count else { return false }
+        return memcmp(own, start, prefix.count) == 0
+    }
 }

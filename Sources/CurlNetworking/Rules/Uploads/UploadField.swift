@@ -69,10 +69,7 @@ extension ResponseHead {
 
     /// A number that isn't negative, nor larger than 15 digits (RFC 9651 §3.3.1). Other values count as none.
     private static func structuredInteger(_ digits: String) -> Int64? {
-        guard (1...15).contains(digits.utf8.count),
-            digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return Int64(digits)
+        digits.utf8.count <= 15 ? Int64(digits: digits.utf8) : nil
     }
 
     /// RFC 9651 §3.3.6.

@@ -16,8 +16,8 @@ enum ConnectionVersion {
     /// connection at the same time, or never use that again; and where HTTP/2 was wanted, others may be sent at the same time already.
     func complaint(aboutStatusLine line: UnsafeRawBufferPointer) -> String? {
         switch self {
-        case .http1 where line.starts(with: "HTTP/2".utf8): "The response claims to be HTTP/2, and isn't."
-        case .http2 where line.starts(with: "HTTP/1".utf8): "The response is HTTP/1, and only HTTP/2 is allowed."
+        case .http1 where line.hasPrefix("HTTP/2"): "The response claims to be HTTP/2, and isn't."
+        case .http2 where line.hasPrefix("HTTP/1"): "The response is HTTP/1, and only HTTP/2 is allowed."
         case .http1, .http2, .unknown: nil
         }
     }

@@ -240,7 +240,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return .abort
         }
         // No trailer begins like that.
-        if receiving.head != nil, headerLine.starts(with: "HTTP/".utf8) { return receivedAnotherHead() }
+        if receiving.head != nil, headerLine.hasPrefix("HTTP/") { return receivedAnotherHead() }
         let event = receiving.parser.consume(lines: headerLine)
         if !receiving.parser.informational.isEmpty {
             for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
@@ -274,8 +274,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     private func complaint(aboutVersionIn line: UnsafeRawBufferPointer) -> String? {
-        // Asked about every line, and few begin so.
-        guard line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8), let easy else { return nil }
+        guard line.hasPrefix("HTTP/"), let easy else { return nil }
         return version(of: easy).complaint(aboutStatusLine: line)
     }
 

@@ -133,7 +133,7 @@ enum RequestEncoder {
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
         // As most are: there is nothing to be changed.
-        if Origin(plain: text) == origin { return (text, nil) }
+        if origin.begins(text) { return (text, nil) }
         guard let authority = authority(in: text) else { throw .noHost(url) }
         let at = text[authority].lastIndex(of: "@")
         let credentials = try credentials(in: text[authority.lowerBound..<(at ?? authority.lowerBound)], of: url)

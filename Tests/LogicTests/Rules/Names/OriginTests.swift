@@ -30,6 +30,21 @@ struct OriginTests {
         let origin = try #require(Origin(plain: text))
         #expect(origin.scheme.rawValue == url.scheme && origin.host == url.host(percentEncoded: false))
         #expect(origin.port == url.port ?? origin.scheme.defaultPort)
+        #expect(origin.begins(text))
+    }
+
+    @Test(
+        "A text begins with an origin only if nothing else stands before the path",
+        arguments: [
+            "", "http://a", "http://a.b:81/", "http://a.b:8", "http://a.b:8000/", "http://a.b:80800000000000000000/",
+            "http://a.bc:80/", "http://a.b.c/", "http://a.b@c/", "http://a.b:80@c/", "http://a.b:pw@c:80/",
+            "http://A.b/",
+            "http://a.b\\c/", "http://a.b:", "http://a.b:0/", "https://a.b/", "https://a.b:80/", "ftp://a.b:80/",
+            " http://a.b/",
+        ]
+    )
+    func notBegun(text: String) throws {
+        #expect(try !#require(Origin(plain: "http://a.b/")).begins(text))
     }
 
     @Test(

@@ -1,0 +1,14 @@
+extension FixedWidthInteger {
+    /// The number that ASCII digits stand for (RFC 9110 §8.6). nil if there is none, or anything else, or the number is too large.
+    init?(digits: some Collection<UInt8>) {
+        guard !digits.isEmpty else { return nil }
+        self = 0
+        for byte in digits {
+            guard byte.isASCIIDigit else { return nil }
+            let (tens, isTooLarge) = multipliedReportingOverflow(by: 10)
+            let (sum, overflows) = tens.addingReportingOverflow(Self(byte - UInt8(ascii: "0")))
+            guard !isTooLarge, !overflows else { return nil }
+            self = sum
+        }
+    }
+}
