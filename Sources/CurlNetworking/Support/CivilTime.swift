@@ -40,7 +40,3 @@ struct CivilTime: Equatable, Sendable {
         months.firstIndex { $0.utf8.elementsEqual(name.lazy.map { $0 | 0x20 }) }.map { $0 + 1 }
     }
 }
-
-extension UInt8 {
-    var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-}

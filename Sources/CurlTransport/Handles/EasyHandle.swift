@@ -163,6 +163,7 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
+        // Most transfers have no tunnel. For the call, Swift would check each time that nobody else uses the property.
         if tunnelAnswer.isReported, tunnelAnswer.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }

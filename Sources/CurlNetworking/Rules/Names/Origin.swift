@@ -46,19 +46,10 @@ struct Origin: Hashable, Sendable {
     init?(plain text: String) {
         var text = text
         let parts = text.withUTF8 { bytes -> (Scheme, String, Int)? in
-            let scheme: Scheme
-            if bytes.starts(with: "http://".utf8) {
-                scheme = .http
-            } else if bytes.starts(with: "https://".utf8) {
-                scheme = .https
-            } else {
-                return nil
-            }
-            let start = scheme.rawValue.utf8.count + 3
-            let end = bytes[start...].firstIndex { !Self.isPlain($0) } ?? bytes.count
-            guard end > start, let port = Self.port(bytes[end...]) else { return nil }
-            let host = UnsafeBufferPointer(rebasing: bytes[start..<end])
-            return (scheme, String(decoding: host, as: UTF8.self), port)
+            guard let (scheme, rest) = Self.takeScheme(from: bytes) else { return nil }
+            let end = rest.firstIndex { !Self.isPlain($0) } ?? rest.count
+            guard end > 0, let port = Self.port(rest[end...]) else { return nil }
+            return (scheme, String(decoding: rest[..<end], as: UTF8.self), port)
         }
         guard let (scheme, host, port) = parts, let port = port == 0 ? scheme.defaultPort : port,
             HostSpelling.withoutShortForms(host) == host
@@ -68,16 +59,29 @@ struct Origin: Hashable, Sendable {
 
     /// Whether `text` is a URL of this origin, without user name, in which the host is spelled as here. False for some that are, such as FTP's.
     func begins(_ text: String) -> Bool {
-        guard scheme == .http || scheme == .https else { return false }
-        var (text, start, host) = (text, scheme == .http ? "http://" : "https://", host)
+        var (text, host) = (text, host)
         return text.withUTF8 { bytes in
-            guard start.withUTF8({ bytes.hasPrefix($0) }) else { return false }
-            let rest = UnsafeBufferPointer(rebasing: bytes[start.utf8.count...])
-            guard host.withUTF8({ rest.hasPrefix($0) }), let port = Self.port(rest[host.utf8.count...]) else {
-                return false
-            }
+            guard let (scheme, rest) = Self.takeScheme(from: bytes), scheme == self.scheme,
+                host.withUTF8({ rest.starts(with: $0) }), let port = Self.port(rest[host.utf8.count...])
+            else { return false }
             return (port == 0 ? scheme.defaultPort : port) == self.port
         }
+    }
+
+    /// The scheme at the beginning of a URL, and what follows "://"; nil for any but http and https in lower case.
+    private static func takeScheme(
+        from bytes: UnsafeBufferPointer<UInt8>
+    ) -> (scheme: Scheme, rest: UnsafeBufferPointer<UInt8>)? {
+        let text = UnsafeRawBufferPointer(bytes)
+        let scheme: Scheme
+        if text.hasPrefix("http://") {
+            scheme = .http
+        } else if text.hasPrefix("https://") {
+            scheme = .https
+        } else {
+            return nil
+        }
+        return (scheme, UnsafeBufferPointer(rebasing: bytes[(scheme.rawValue.utf8.count + 3)...]))
     }
 
     /// The port in what follows a host; 0 for none. nil if anything but a port of digits lies between the host and the path.
@@ -86,7 +90,7 @@ struct Origin: Hashable, Sendable {
         var digits = rest
         if digits.first == UInt8(ascii: ":") {
             digits.removeFirst()
-            while let byte = digits.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) {
+            while let byte = digits.first, byte.isASCIIDigit {
                 port = 10 * port + Int(byte - UInt8(ascii: "0"))
                 guard port <= 65_535 else { return nil }
                 digits.removeFirst()
@@ -158,11 +162,4 @@ struct Origin: Hashable, Sendable {
     /// Whether it is a stream task's, with no protocol but its own.
     var isStream: Bool { scheme == .tcp }
     var usesTLS: Bool { scheme.usesTLS }
-}
-
-extension UnsafeBufferPointer<UInt8> {
-    fileprivate func hasPrefix(_ prefix: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard let own = baseAddress, let start = prefix.baseAddress, count >= prefix.count else { return false }
-        return memcmp(own, start, prefix.count) == 0
-    }
 }

@@ -33,7 +33,7 @@ struct FTPReplies {
     ///
     /// - Parameter isProxys: Whether a proxy says them, over HTTP.
     mutating func consume(lines: UnsafeRawBufferPointer, isProxys: Bool) -> HeadParser.Event {
-        if proxy != nil || (isProxys && !isComplete && lines.starts(with: "HTTP/".utf8)) {
+        if proxy != nil || (isProxys && !isComplete && lines.hasPrefix("HTTP/")) {
             let event = (proxy ?? HeadParser()).consuming(lines, into: &proxy)
             if case .complete = event { isComplete = true }
             return event
@@ -123,11 +123,7 @@ struct FTPReplies {
     /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
     private static func announcedSize(_ text: String) -> Int64? {
         guard let open = text.lastIndex(of: "("), let end = text[open...].range(of: " bytes") else { return nil }
-        let digits = text[text.index(after: open)..<end.lowerBound]
-        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(digits)
+        return Int64(digits: text.utf8[text.index(after: open)..<end.lowerBound])
     }
 
     /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil if it isn't a date.

@@ -24,19 +24,24 @@ struct TraceQueueTests {
 
     @Test("A slow handler makes nothing pile up: what is left out is counted")
     func bounded() async throws {
-        let gate = Gate()
+        let (first, others) = (Gate(), Gate())
         let seen = Watched<[CurlTraceEvent]>([])
         let trace = CurlOptions.Trace { _, event in
-            gate.waitBlocking()
             seen.update { $0.append(event) }
+            (event.text == "1" ? first : others).waitBlocking()
         }
         // Room for the first three.
         let queue = TraceQueue(trace, limit: 3 * 128)
         for number in 1...10 { queue.add(event("\(number)"), about: task) }
-        gate.open()
-        try await seen.wait { $0.count == 4 }
-        #expect(seen.value.prefix(3).map(\.text) == ["1", "2", "3"])
-        let omitted = try #require(seen.value.last)
+        first.open()
+        // When the handler has the second, there is room again.
+        try await seen.wait { $0.count == 2 }
+        queue.add(event("more"), about: task)
+        others.open()
+        try await seen.wait { $0.count == 5 }
+        let texts = seen.value.map(\.text)
+        #expect(texts.prefix(3) == ["1", "2", "3"] && texts.last == "more")
+        let omitted = seen.value[3]
         #expect(omitted.kind == .omitted)
         #expect(omitted.text == "7 events were left out, because the trace's handler was too slow.")
         #expect(omitted.description.hasPrefix("* "))

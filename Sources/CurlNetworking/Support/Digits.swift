@@ -12,3 +12,7 @@ extension FixedWidthInteger {
         }
     }
 }
+
+extension UInt8 {
+    var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+}
