@@ -53,6 +53,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     package var proxy: ProxyFailure?
     /// The transfer ran on a reused connection.
     package var isOnKeptConnection = false
+    /// libcurl could send no more, didn't say why, and had delivered all that had arrived.
+    package var isUnexplainedSendError = false
 
     package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
         self.code = code

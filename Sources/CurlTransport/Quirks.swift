@@ -16,6 +16,18 @@ package struct CurlQuirks: Sendable, Equatable {
     /// requests wait for it. Since 8.0; seen with 8.14.
     package var sharesPriorKnowledgeWhenAnswered: Bool
 
+    /// Looks again at the requests that wait for a connection to be established when that can be shared, but not when it can't. Since 8.0; seen
+    /// with 8.14.
+    package var forgetsWaiting: Bool
+
+    /// Reports a complete response as `CURLE_SEND_ERROR` if it came over HTTP/2 before the end of the request's body was sent. Since 8.0; seen
+    /// with 8.14.
+    package var failsAnsweredUploads: Bool
+
+    /// Gives up an HTTP/2 connection for what the server has sent, but tells its transfers only when something else happens on it. Since 8.0;
+    /// seen with 8.14.
+    var breaksHTTP2Silently: Bool
+
     /// Busy-loops on a transfer paused with `curl_easy_pause` once data has arrived for it, so that the loop never gets back to its
     /// sockets. It stays idle if the callbacks return PAUSE instead. Since 8.3; seen with 8.14.
     var spinsWhilePaused: Bool
@@ -41,6 +53,9 @@ package struct CurlQuirks: Sendable, Equatable {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
         sharesPriorKnowledgeWhenAnswered = version >= CurlVersion(8, 0)
+        forgetsWaiting = version >= CurlVersion(8, 0)
+        failsAnsweredUploads = version >= CurlVersion(8, 0)
+        breaksHTTP2Silently = version >= CurlVersion(8, 0)
         spinsWhilePaused = version >= CurlVersion(8, 3)
         dropsLargeFields = version >= CurlVersion(8, 0)
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)

@@ -30,7 +30,7 @@ extension ConnectionPool {
         }
         let multiplexes = admission.isKnownToMultiplex(ticket)
         options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
-        options.reportsConnection = admission.isAwaited(ticket)
+        options.reportsConnection = admission.isAwaited(ticket) || multiplexes && plan.quirks.forgetsWaiting
         options.closesUnlessAnswered = plan.sharesWhenAnswered
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile

@@ -392,7 +392,7 @@ package final class Channel: TransferHandler {
     }
 
     private func failure(_ code: CURLcode, of easy: EasyHandle) -> TransferFailure {
-        var failure = easy.failure(TransferResult(code: code))
+        var failure = TransferFailure(TransferResult(code: code), of: easy)
         failure.phase = code == CURLE_SEND_ERROR ? .sending : .receiving
         return failure
     }

@@ -35,27 +35,6 @@ extension EasyHandle {
     /// Includes bytes that libcurl holds back while the transfer is paused.
     var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
-    /// The failure for `code`, with the error buffer's text, the system's errno and how far the transfer got.
-    func failure(_ result: TransferResult) -> TransferFailure {
-        let code = result.code
-        let text = result.text ?? tls.complaint ?? String(cString: errorBuffer)
-        var failure = TransferFailure(
-            code: CurlCode(code),
-            text: text.isEmpty ? CurlCode(code).text : text,
-            systemErrno: result.systemErrno,
-            // Some versions of libcurl count the handshake as a part of connecting.
-            phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
-        )
-        // For any other failure it means nothing.
-        if code == CURLE_PEER_FAILED_VERIFICATION { failure.verification = longInfo(CURLINFO_SSL_VERIFYRESULT) }
-        if code == CURLE_PROXY { failure.proxy = ProxyFailure(longInfo(CURLINFO_PROXY_ERROR)) }
-        if code == CURLE_PEER_FAILED_VERIFICATION, longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
-            failure.text = "The proxy's certificate: \(failure.text)"
-        }
-        failure.isOnKeptConnection = [.sending, .receiving].contains(phase) && longInfo(CURLINFO_NUM_CONNECTS) == 0
-        return sharing.wasRefused ? failure.ofRefusedRequest : failure
-    }
-
     /// Whether the connection is a session with an FTP server: a proxy may be asked over HTTP instead.
     package var speaksFTP: Bool { text(CURLINFO_SCHEME)?.lowercased().hasPrefix("ftp") == true }
 

@@ -35,6 +35,6 @@ extension EasyHandle {
 
     func check(_ code: CURLcode) throws(TransferFailure) {
         guard code != CURLE_OK else { return }
-        throw failure(TransferResult(code: code))
+        throw TransferFailure(TransferResult(code: code), of: self)
     }
 }

@@ -1,7 +1,20 @@
 import CCurlNetworkingLibcurl
 
-/// Closes connections that can't be shared.
+/// Waits for connections that are shared, and closes those that can't be.
 extension EasyHandle {
+    /// Before the transfer.
+    func setConnectTimeout(_ timeout: Duration) throws(TransferFailure) {
+        try set(CURLOPT_CONNECTTIMEOUT_MS, timeout.count(of: .milliseconds(1)))
+        sharing.connectTimeout = timeout
+    }
+
+    /// Adds the time for which the transfer has waited for room on others' connections to that for connecting, from which newer versions of
+    /// libcurl take it. While it waits.
+    package func extendConnecting(by waited: Duration) {
+        guard let timeout = sharing.connectTimeout else { return }
+        try? setConnectTimeout(timeout + waited)
+    }
+
     /// Closes the transfer's connection after it, unless others use it or a response arrives: see
     /// `CurlQuirks.sharesPriorKnowledgeWhenAnswered`. Before the transfer.
     func closeConnectionUnlessAnswered() throws(TransferFailure) {

@@ -273,7 +273,7 @@ package final class Multi {
     }
 
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
-    /// response, and don't look again at that point. Outside of libcurl.
+    /// response, and don't look again at that point, nor when it turns out that it can't be shared. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
         guard case .open(let handle) = handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
@@ -297,6 +297,7 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
+        if quirks.breaksHTTP2Silently, unsettled.isEmpty { act(on: event.socket, CURL_CSELECT_IN) }
         if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
         // Otherwise the next socket's event would make libcurl continue this one's transfer, too.
         settleHandlers()
@@ -437,7 +438,7 @@ package final class Multi {
 
     /// Ends all transfers, open channels and paused ones too, because libcurl has run out of memory. The next transfer gets a new handle.
     private func endAll() {
-        let endings = running.all.map { ($0.handler, $0.failure(.lackOfMemory)) }
+        let endings = running.all.map { ($0.handler, TransferFailure(.lackOfMemory, of: $0)) }
         while let easy = running.all.last { remove(easy) }
         closeHandle()
         for (handler, failure) in endings { handler?.transferFinished(failure) }
@@ -450,7 +451,7 @@ package final class Multi {
     }
 
     private func finish(_ easy: EasyHandle, _ result: TransferResult) {
-        let failure = result.code == CURLE_OK ? nil : easy.failure(result)
+        let failure = result.code == CURLE_OK ? nil : TransferFailure(result, of: easy)
         if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
             easy.connections?.noteReuse()
         }

@@ -11,6 +11,8 @@ struct TransferSharing {
     var priorKnowledge: PriorKnowledge?
     /// The connection is closed after the transfer unless a response arrives.
     var awaitsAnswer = false
+    /// libcurl's limit for connecting. It may go by while the transfer waits for others' connections. nil for its own.
+    var connectTimeout: Duration?
     /// `Callbacks.prerequest` has kept the request from going out on the connection that libcurl had chosen.
     var wasRefused = false
 }

@@ -96,7 +96,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var mayUseTLS: Bool { !isPlainHTTP }
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
-        if let connectTimeout { try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.count(of: .milliseconds(1))) }
+        if let connectTimeout { try easy.setConnectTimeout(connectTimeout) }
         // Else a response that only claims to be HTTP/2 makes libcurl send other requests on its connection at the same time.
         if isPlainHTTP { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         if sendsBody { try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize) }

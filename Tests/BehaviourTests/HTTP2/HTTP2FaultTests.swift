@@ -367,7 +367,9 @@ struct HTTP2FaultTests {
         for _ in 0..<10 {
             #expect(await session.load(server.url()).text == "hello")
             isOverdoing.update { $0 = true }
-            #expect(await session.load(server.url()).error?.code == .badServerResponse)
+            // The library below libcurl may break off before libcurl sees how large the head is.
+            let code = await session.load(server.url()).error?.code
+            #expect(code == .badServerResponse || code == .networkConnectionLost)
             isOverdoing.update { $0 = false }
         }
     }

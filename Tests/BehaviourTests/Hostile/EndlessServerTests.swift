@@ -161,7 +161,9 @@ struct EndlessServerTests {
         defer { rig.stop() }
         let error = await rig.session.load(rig.url("/")).error
         #expect(error?.code == .badServerResponse)
-        #expect(error?.localizedDescription.contains("trailers") == true)
+        // Newer versions of libcurl have a limit of their own.
+        let description = error?.localizedDescription ?? ""
+        #expect(description.contains("trailers") || description.contains("Too many response headers"))
         #expect(await rig.session.load(rig.url("/redirect")).text == "end")
     }
 

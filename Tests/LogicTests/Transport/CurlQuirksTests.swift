@@ -21,15 +21,16 @@ struct CurlQuirksTests {
         (
             CurlVersion(8, 1),
             [
-                "dropsLargeFields", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
+                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting",
+                "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
                 "sharesPriorKnowledgeWhenAnswered",
             ]
         ),
         (
             CurlVersion(8, 14, 1),
             [
-                "dropsLargeFields", "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered",
-                "spinsWhilePaused",
+                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting",
+                "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused",
             ]
         ),
     ]

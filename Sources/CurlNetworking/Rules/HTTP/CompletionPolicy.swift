@@ -9,6 +9,9 @@ enum CompletionPolicy {
         var isWanted = true
         /// How much of its body has arrived, in bytes; before it is decoded.
         var arrivedCount: Int64 = 0
+        /// libcurl has taken the end of the request's body.
+        var hasSentBody = false
+        var quirks = CurlQuirks.current
     }
 
     /// What the task fails with; nil if it has its response.
@@ -28,6 +31,8 @@ enum CompletionPolicy {
         if failure.code == .abortedByCallback {
             return [407, 417].contains(head.status) ? nil : .brokenOff
         }
+        let endsUpload = failure.isUnexplainedSendError && circumstances.hasSentBody
+        if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
         // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream].contains(failure.code)
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure

@@ -74,8 +74,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would go on for ever.
         var hasTooManySteps: Bool { stepCount > 10 }
         var head: ResponseHead?
-        /// The head has arrived, on a connection that others may be waiting to share.
-        var hasFreshAnswer = false
+        /// Requests that wait in libcurl for a connection may go ahead, and it doesn't notice: since the head has arrived, they can share this
+        /// one, or it turns out that they can't.
+        var releasesWaiting = false
         /// When that was, if metrics are wanted.
         var answered: Date?
         var route = BodyRoute.discard
@@ -203,6 +204,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func hasMovedUnseen() -> Bool {
         guard let easy else { return false }
         if easy.phase == .resolving, easy.connections?.isFull == true {
+            easy.extendConnecting(by: loop.now - clock.last)
             clock.last = loop.now
             return true
         }
@@ -226,6 +228,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferConnected(negotiated: String?) {
         connection.establishment = .established(negotiated: negotiated)
+        receiving.releasesWaiting = negotiated == "http/1.1"
     }
 
     var isAnswered: Bool { receiving.head != nil }
@@ -297,7 +300,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func received(_ head: ResponseHead) -> ReceiveVerdict {
         receiving.head = head
         connection.answeredVersion = head.version
-        receiving.hasFreshAnswer = !head.version.hasPrefix("HTTP/1")
+        receiving.releasesWaiting = !head.version.hasPrefix("HTTP/1")
         if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) || head.hasDoubtfulEnd {
             multi.closeConnection(after: easy)
         }
@@ -405,8 +408,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferSettled() {
         clock.last = loop.now
         if isSending, let easy { clock.bytesMoved = easy.bytesMoved }
-        if receiving.hasFreshAnswer {
-            receiving.hasFreshAnswer = false
+        if receiving.releasesWaiting {
+            receiving.releasesWaiting = false
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
@@ -450,8 +453,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let failure = isBrokenOff ? .noHead : failure
         if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
-        if failure == nil, decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
-            ending.mayBeCutShort = easy?.hasLostConnection == true
+        if decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
+            ending.mayBeCutShort = failure != nil || easy?.hasLostConnection == true
         }
         if abortError == nil, let failure {
             circumstances.hasHead = receiving.head != nil
@@ -541,6 +544,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
         circumstances.isWanted = isWanted
         circumstances.arrivedCount = receiving.arrivedCount
+        circumstances.hasSentBody = sending.hasContent && sending.isComplete
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
         return URLError(failure, url: request.url, refusal: refusal)

@@ -62,6 +62,27 @@ struct CompletionPolicyTests {
         #expect(code(.recvError, after: head(length: "9"), .init(arrivedCount: 9)) == .recvError)
     }
 
+    @Test("So it has if the end of the request's body went out after that of the response, over HTTP/2")
+    func answeredUpload() {
+        var head = head()
+        head.version = "HTTP/2"
+        var circumstances = CompletionPolicy.Circumstances(arrivedCount: 9, hasSentBody: true)
+        circumstances.quirks.failsAnsweredUploads = true
+        var failure = TransferFailure(code: .sendError, text: "", phase: .receiving)
+        #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
+        failure.isUnexplainedSendError = true
+        #expect(CompletionPolicy.failure(failure, after: head, circumstances) == nil)
+        #expect(CompletionPolicy.failure(failure, after: self.head(), circumstances) == failure)
+        head.fields.append(HeaderField(name: "Content-Length", value: "10"))
+        #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
+        head.fields = []
+        circumstances.hasSentBody = false
+        #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
+        circumstances.hasSentBody = true
+        circumstances.quirks.failsAnsweredUploads = false
+        #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
+    }
+
     @Test("So it has if it stopped after a response that never has a body", arguments: [204, 304])
     func bodiless(status: Int) {
         #expect(code(.sendError, after: head(status)) == nil)

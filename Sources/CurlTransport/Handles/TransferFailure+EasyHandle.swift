@@ -1,0 +1,25 @@
+import CCurlNetworkingLibcurl
+
+extension TransferFailure {
+    /// The failure of `easy`'s transfer, which has ended with `result`: with the error buffer's text, the system's errno and how far it got.
+    init(_ result: TransferResult, of easy: EasyHandle) {
+        let code = result.code
+        let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)
+        self.init(
+            code: CurlCode(code),
+            text: text.isEmpty ? CurlCode(code).text : text,
+            systemErrno: result.systemErrno,
+            // Some versions of libcurl count the handshake as a part of connecting.
+            phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
+        )
+        // For any other failure it means nothing.
+        if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.longInfo(CURLINFO_SSL_VERIFYRESULT) }
+        if code == CURLE_PROXY { proxy = ProxyFailure(easy.longInfo(CURLINFO_PROXY_ERROR)) }
+        if code == CURLE_PEER_FAILED_VERIFICATION, easy.longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
+            self.text = "The proxy's certificate: \(self.text)"
+        }
+        isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.usesKeptConnection
+        isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !easy.pausing.hasKeptResult
+        if easy.sharing.wasRefused { self = ofRefusedRequest }
+    }
+}
