@@ -11,6 +11,7 @@ enum ExhaustCommand {
         // Its event loop is made with it.
         let early = urls.count > 1 ? URLSession(configuration: .ephemeral) : nil
         for url in urls.dropLast() { _ = try? await early?.data(from: url) }
+        await letDispatchLook()
         var limit = rlimit(rlim_cur: 256, rlim_max: 256)
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         var descriptors: [Int32] = []
@@ -23,6 +24,17 @@ enum ExhaustCommand {
         await load(last, in: session)
         for descriptor in descriptors { close(descriptor) }
         await load(last, in: session)
+    }
+
+    /// Dispatch takes its own descriptors when it is first used, and opens a file for each of its busy threads then and every second. If it
+    /// can't, it ends the process ("registered worker exited prematurely"). Returns right after it has.
+    private static func letDispatchLook() async {
+        // The first timer may be due in the same round as that look, but not the second.
+        for _ in 1...2 {
+            await withCheckedContinuation { continuation in
+                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { continuation.resume() }
+            }
+        }
     }
 
     private static func load(_ url: URL, in session: URLSession) async {
