@@ -174,8 +174,9 @@ struct ComparisonTests {
         let options = try Options(["--filter", "Redirect", "--filter", "301", "--json", "--jobs", "4"])
         #expect(options.output == .json)
         #expect(options.jobs == 4)
-        #expect(options.includes("redirects: 301 of a GET"))
-        #expect(!options.includes("redirects: 302 of a GET"))
+        let scenarios = ["redirects: 301 of a GET", "redirects: 302 of a GET"].map { Scenario($0) { _ in } }
+        #expect(try options.selection(of: scenarios).map(\.name) == ["redirects: 301 of a GET"])
+        #expect(throws: UsageError.self) { try Options(["--filter", "303"]).selection(of: scenarios) }
         for wrong in [["--filter"], ["--jobs", "0"], ["--nonsense"]] {
             #expect(throws: UsageError.self) { try Options(wrong) }
         }

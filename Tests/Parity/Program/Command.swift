@@ -23,7 +23,7 @@ struct Command {
 
     /// Returns whether all is well.
     private static func run(_ options: Options) async throws -> Bool {
-        let scenarios = Side.ours.scenarios.filter { options.includes($0.name) }
+        let scenarios = try options.selection(of: Side.ours.scenarios)
         if options.output == .list {
             for scenario in scenarios { print(scenario.name) }
             return true

@@ -1,3 +1,5 @@
+import CurlNetworkingParityStage
+
 /// What the command line asks for.
 struct Options: Equatable, Sendable {
     enum Output: Equatable, Sendable {
@@ -31,9 +33,14 @@ struct Options: Equatable, Sendable {
         }
     }
 
-    func includes(_ name: String) -> Bool {
-        let name = name.lowercased()
-        return filters.allSatisfy { name.contains($0) }
+    /// Those that are asked for. Throws if none is.
+    func selection(of scenarios: [Scenario]) throws(UsageError) -> [Scenario] {
+        let selection = scenarios.filter { scenario in
+            let name = scenario.name.lowercased()
+            return filters.allSatisfy { name.contains($0) }
+        }
+        guard !selection.isEmpty else { throw UsageError(description: "No scenario's name contains that.") }
+        return selection
     }
 
     static let help = """
@@ -46,7 +53,7 @@ struct Options: Equatable, Sendable {
           --markdown      the page Tests/Parity/Parity.md
           --jobs N        so many scenarios at once; the default is 2
 
-        The exit code is 1 if any scenario's verdict is “different”, or with CurlURLProtocol “differs”.
+        The exit code is 1 if any scenario's verdict is “different”, or with CurlURLProtocol “differs”; and 2 if there is no such scenario.
         """
 }
 
