@@ -2,7 +2,6 @@
 /// before.
 package func eventually(_ condition: () async throws -> Bool) async throws {
     while try await !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
+        try await Task.sleep(for: .milliseconds(1))
     }
 }

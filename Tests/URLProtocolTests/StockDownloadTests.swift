@@ -25,7 +25,7 @@ struct StockDownloadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("With a handler", arguments: [1, 4])
+    @Test("With a handler, it fails with cannotCreateFile", arguments: [1, 4])
     func handler(width: Int) async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }
@@ -42,7 +42,7 @@ struct StockDownloadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("With the async method")
+    @Test("With the async method, it fails with cannotCreateFile")
     func async() async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }

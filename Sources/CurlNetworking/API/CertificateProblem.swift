@@ -3,7 +3,9 @@ import Foundation
 
 /// Why a server's certificate isn't trusted.
 public enum CertificateProblem: Sendable, Hashable, Codable {
+    /// It has expired.
     case expired
+    /// It isn't valid yet.
     case notYetValid
     /// The chain doesn't end at a trusted authority, as with a self-signed certificate.
     case unknownRoot

@@ -36,13 +36,13 @@ extension CurlOptions {
 
 extension CurlOptions.WebSocketOptions {
     func validate(as name: String) throws(CurlOptionsError) {
-        guard closeTimeout >= .zero else { throw CurlOptionsError("\(name).closeTimeout", "It is not negative.") }
+        guard closeTimeout >= .zero else { throw CurlOptionsError("\(name).closeTimeout", "It must not be negative.") }
         if let bits = compression?.serverMaxWindowBits, !(8...15).contains(bits) {
-            throw CurlOptionsError("\(name).compression.serverMaxWindowBits", "It is 8 to 15.")
+            throw CurlOptionsError("\(name).compression.serverMaxWindowBits", "It must be 8 to 15.")
         }
         // zlib compresses with no smaller window.
         if let bits = compression?.clientMaxWindowBits, !(9...15).contains(bits) {
-            throw CurlOptionsError("\(name).compression.clientMaxWindowBits", "It is 9 to 15.")
+            throw CurlOptionsError("\(name).compression.clientMaxWindowBits", "It must be 9 to 15.")
         }
     }
 }

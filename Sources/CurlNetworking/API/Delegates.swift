@@ -116,8 +116,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         totalBytesExpectedToSend: Int64
     )
 
-    /// The task's metrics: the last message before its completion, or before its handler or the awaiting Swift task gets the result. Called
-    /// for every task.
+    /// The task's metrics: the last message before its completion or its handler. An async call waits for it only if the delegate was passed to
+    /// the call. Not called for a task whose streams were captured.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
     /// The last message about a task. A status such as 404 is not an error.

@@ -7,6 +7,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
     public enum Source: Sendable, Hashable {
         /// A file, which is read for every new connection.
         case file(URL)
+        /// Bytes in memory.
         case data(Data)
     }
 

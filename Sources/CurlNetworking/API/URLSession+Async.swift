@@ -44,7 +44,8 @@ extension URLSession {
         }
     }
 
-    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``.
+    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks for the body's file on the
+    /// caller's thread, which may wait for the file system.
     public func upload(
         resumeFrom resumeData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil

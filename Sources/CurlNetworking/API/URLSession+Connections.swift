@@ -1,10 +1,10 @@
 /// A session's connections to one origin at one moment. An addition of this module.
 public struct OriginConnections: Sendable, Hashable {
-    /// "http" or "https".
+    /// "http", "https", "http+unix" or "https+unix"; "tcp" for stream tasks.
     public let scheme: String
-    /// The name or address, in lower case.
+    /// The name or address, in lower case. For a Unix socket that the URL names, its path, or "@" and its abstract name.
     public let host: String
-    /// The port, even if the URL named none.
+    /// The port, even if the URL named none; 0 for such a socket.
     public let port: Int
     /// How many connections are open or being opened. While several addresses of a host are tried at once, each counts.
     public let open: Int

@@ -71,23 +71,6 @@ extension URLSession {
         )
     }
 
-    /// A download with cookies of its own, which resumes where it can: then with this request, since the resume data's has no credentials.
-    func makeDownloadTask(
-        _ request: URLRequest,
-        resuming resumeData: ResumeData?,
-        _ cookies: TaskCookies
-    ) -> URLSessionDownloadTask {
-        let engine = TaskHandle(
-            identifier: core.makeTaskIdentifier(),
-            session: core,
-            request: request,
-            resumption: resumeData.map { .success($0) },
-            consumer: .downloadDelegate,
-            makeSteps: { Steps($0, $1, ownCookies: cookies) }
-        )
-        return introduce(URLSessionDownloadTask(engine: engine))
-    }
-
     /// Gives a new task its delegate, adds it to the session's list, and tells that delegate or the session's about it: either may end the
     /// session there.
     func introduce<Task: URLSessionTask>(_ task: Task, delegate: (any URLSessionTaskDelegate)? = nil) -> Task {

@@ -7,25 +7,6 @@ extension URLSession {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
-    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no credentials.
-    func makeUploadTask(
-        _ request: URLRequest,
-        of file: UploadedFile,
-        resuming resource: UploadResource?,
-        _ cookies: TaskCookies
-    ) -> URLSessionUploadTask {
-        let engine = TaskHandle(
-            identifier: core.makeTaskIdentifier(),
-            session: core,
-            request: request,
-            body: .file(file.url),
-            upload: resource.map { .success(UploadResumption(request, file, at: $0)) },
-            consumer: .delegate,
-            makeSteps: { Steps($0, $1, ownCookies: cookies, ownFile: file) }
-        )
-        return introduce(URLSessionUploadTask(engine: engine))
-    }
-
     /// May wait for the file system, as the body has to be found.
     func makeUploadEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let directory = core.settings.temporaryDirectory

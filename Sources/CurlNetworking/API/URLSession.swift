@@ -266,6 +266,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// A task that continues the upload described by `resumeData`: from where the server has it, or from the beginning if the server doesn't
     /// know it any more, or the file has changed.
     ///
+    /// Looks for the body's file on the caller's thread, which may wait for the file system.
+    ///
     /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
     /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes uploads from files alone. The body of a streamed upload comes from the delegate's
     /// `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.

@@ -144,14 +144,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
     ///
     /// At that time the delegate is asked what to do, in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
-    /// session; on Apple's platforms only in background sessions.
+    /// session; on Apple's platforms only in background sessions. No delegate is asked about stream tasks, or in background sessions.
     open var earliestBeginDate: Date? {
         get { settings.earliestBeginDate }
         set { changeSettings { $0.earliestBeginDate = newValue } }
     }
 
-    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is false for downloads and for tasks
-    /// with completion handlers, and true for others. A hint without effect: pieces are merged while the delegate is busy, within the memory
+    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is false for downloads, for tasks with
+    /// completion handlers and for async calls that return the whole body, and true for others. A hint without effect: pieces are merged while the delegate is busy, within the memory
     /// limits in <doc:FlowOfBytes>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
@@ -246,9 +246,9 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// Cancels the download so that it can be resumed later.
     ///
-    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if nothing was received yet, the
-    /// server sent no validator (a strong ETag, or Last-Modified), or it refuses ranges. The data is valid in other processes of the same
-    /// user, as long as the partial file stays in place. It contains the request without credentials.
+    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the download can't be resumed;
+    /// <doc:Resuming> lists the reasons. The data is valid in other processes of the same user, as long as the partial file stays in place. It
+    /// contains the request without credentials.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
@@ -270,8 +270,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     /// completed, failed or been cancelled, resuming from it starts from zero, unless the partial file was kept as resume data. There is no
     /// promise that the file survives a crash of the machine intact.
     ///
-    /// nil if nothing was received yet, the server sent no validator (a strong ETag, or Last-Modified), or it refuses ranges. May be called
-    /// from any thread; answered on the session's event loop.
+    /// nil if the download can't be resumed; <doc:Resuming> lists the reasons. May be called from any thread.
     public func checkpoint() async -> Data? {
         guard let engine else { return nil }
         return await withCheckedContinuation { continuation in

@@ -3,7 +3,8 @@ import Foundation
 /// A connection over which messages go in both directions (RFC 6455).
 ///
 /// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open.
-/// When the task is over, all calls fail with the same error. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
+/// When the task is over, calls fail with its error, or with `networkConnectionLost` if it has none. Messages that had arrived before can still be
+/// received, unless the task was cancelled. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {

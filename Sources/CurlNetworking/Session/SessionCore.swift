@@ -142,7 +142,7 @@ final class SessionCore: @unchecked Sendable {
         withExtendedLifetime((another, tasks)) {}
     }
 
-    /// Nobody has the session any more, and no task will run: all that is kept of it are completed tasks, by the program.
+    /// The program has dropped the session and no task will run; only completed tasks still refer to it.
     private func releaseEverything() {
         close()
         releaseDelegate()

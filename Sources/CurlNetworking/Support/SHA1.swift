@@ -34,9 +34,9 @@ enum SHA1 {
 }
 
 extension FixedWidthInteger {
-    fileprivate var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
+    var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
 }
 
 extension UInt32 {
-    fileprivate func rotatedLeft(_ count: UInt32) -> UInt32 { self << count | self >> (32 - count) }
+    func rotatedLeft(_ count: UInt32) -> UInt32 { self << count | self >> (32 - count) }
 }

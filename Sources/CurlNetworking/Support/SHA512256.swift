@@ -70,8 +70,6 @@ enum SHA512256 {
 }
 
 extension UInt64 {
-    fileprivate var bigEndianBytes: [UInt8] { withUnsafeBytes(of: bigEndian) { Array($0) } }
-
     /// To the right.
     fileprivate func rotated(_ count: Int) -> UInt64 { self >> count | self << (64 - count) }
 }

@@ -15,13 +15,13 @@ final class WorkThreads: @unchecked Sendable {
     static let blocking = WorkThreads(limit: .max)
     /// For files in the module's directories. Most of that work is short, and many threads that do it at once wait for each other, as in the
     /// lock of a directory.
-    static let files = WorkThreads(limit: 16, patience: .milliseconds(1))
+    static let files = WorkThreads(limit: 16, longestShortWork: .milliseconds(1))
     /// For files that the program names, which may be anywhere: however many of them are on a file system that doesn't answer, neither the next
     /// one nor the module's own files wait for them.
-    static let namedFiles = WorkThreads(limit: .max, patience: .milliseconds(1))
+    static let namedFiles = WorkThreads(limit: .max, longestShortWork: .milliseconds(1))
 
     private let limit: Int
-    private let patience: Duration
+    private let longestShortWork: Duration
     private let condition = NSCondition()
     private var waiting = Fifo<Work>()
     private var count = 0
@@ -30,7 +30,7 @@ final class WorkThreads: @unchecked Sendable {
     private var woken = 0
     /// How many threads, started or woken, have yet to look at `waiting`.
     private var coming = 0
-    /// Since when each thread has been at its work; only where there is patience.
+    /// When each busy thread began its current work. Empty if `longestShortWork` is zero.
     private var begins: [(number: Int, time: MonotonicTime)] = []
     /// A thread that has found others at work will look again; see `watch`.
     private var isWatched = false
@@ -41,10 +41,10 @@ final class WorkThreads: @unchecked Sendable {
 
     /// - Parameters:
     ///   - limit: How many threads there may be.
-    ///   - patience: A thread begins with something only if all others at work have taken longer for theirs.
-    init(limit: Int, patience: Duration = .zero) {
+    ///   - longestShortWork: A thread begins with something only if all others at work have taken longer for theirs.
+    init(limit: Int, longestShortWork: Duration = .zero) {
         self.limit = limit
-        self.patience = patience
+        self.longestShortWork = longestShortWork
     }
 
     /// Runs `work` on one of the threads, and doesn't wait for it. Any thread.
@@ -72,7 +72,7 @@ final class WorkThreads: @unchecked Sendable {
     }
 
     private var needsThread: Bool {
-        guard patience > .zero else { return coming < waiting.count }
+        guard longestShortWork > .zero else { return coming < waiting.count }
         return !waiting.isEmpty && coming == 0 && (begins.isEmpty || !isWatched)
     }
 
@@ -112,7 +112,7 @@ final class WorkThreads: @unchecked Sendable {
         begins.removeAll { $0.number == number }
         while true {
             if !areOthersQuick, let work = waiting.popFirst() {
-                if patience > .zero { begins.append((number, .now)) }
+                if longestShortWork > .zero { begins.append((number, .now)) }
                 return (work, callThreadIfNeeded())
             }
             if waiting.isEmpty || isWatched {
@@ -127,14 +127,14 @@ final class WorkThreads: @unchecked Sendable {
     private var areOthersQuick: Bool {
         guard !begins.isEmpty else { return false }
         let now = MonotonicTime.now
-        return begins.contains { $0.time + patience > now }
+        return begins.contains { $0.time + longestShortWork > now }
     }
 
     /// Sees to it that nothing waits for others that take long.
     private func watch() {
         isWatched = true
         condition.unlock()
-        Thread.sleep(forTimeInterval: patience / .seconds(1))
+        Thread.sleep(forTimeInterval: longestShortWork / .seconds(1))
         condition.lock()
         isWatched = false
     }

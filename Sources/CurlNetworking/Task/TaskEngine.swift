@@ -2,7 +2,7 @@ import Foundation
 
 /// Does the work of one public task: the seam between `URLSessionTask` and whatever transfers its data. Any thread; nothing here blocks.
 ///
-/// Sessions of this process use an engine on an event loop, `TaskHandle`.
+/// `TaskHandle` does it on an event loop; `BackgroundEngine` has a background session's agent do it.
 protocol TaskEngine: AnyObject, Sendable {
     /// The task's number, unique in its session.
     var identifier: Int { get }
@@ -112,7 +112,7 @@ extension TaskCounters {
     }
 }
 
-/// What a program has set on a task.
+/// The properties of a task that a program sets.
 struct TaskSettings: Sendable, Hashable, Codable {
     var description: String?
     var priority = URLSessionTask.defaultPriority

@@ -1,7 +1,7 @@
 /// Watches the kept connection that a request goes out on for the first bytes of the answer. libcurl counts complete lines
 /// of a head only, and sends a request again if there was none. Loop only.
 ///
-/// For a request that must not be carried out twice, of which a part of the answer is a sign. Over TLS, what has arrived may
+/// For requests that must not be carried out twice: any byte of an answer is a sign that one was. Over TLS, what has arrived may
 /// be a closing alert, and over a Unix domain socket the system doesn't count: there nothing is noted.
 package final class AnswerWatch {
     /// Bytes of an answer had arrived when the connection was closed.

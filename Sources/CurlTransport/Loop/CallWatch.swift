@@ -6,11 +6,11 @@ import protocol Synchronization.AtomicRepresentable
 
 /// Ends a call into libcurl that doesn't return because a peer keeps it busy.
 ///
-/// Some loops within libcurl and OpenSSL end only when nothing is left to read, and call nobody: those that read HTTP/2 frames without content,
+/// Some loops within libcurl and OpenSSL end only when nothing is left to read, and make no callbacks: those that read HTTP/2 frames without content,
 /// or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against hostile peers would
 /// come after it: time-outs, cancelling, other tasks' turns.
 ///
-/// So somebody else looks at the loop, ten times a second while it is busy. If calls have lasted for three of the last ten
+/// So another queue looks at the loop, ten times a second while it is busy. If calls have lasted for three of the last ten
 /// seconds, and have read from a connection all the while without passing on what they read, that connection is hung up, and
 /// libcurl finds it closed. Where a slow disk, a debugger or a starved machine is the reason, nothing is read meanwhile, or
 /// what is read is passed on. A loop that has nothing to do isn't looked at.
@@ -30,7 +30,7 @@ final class CallWatch: Sendable {
     private let records = Mutex(Records())
 
     private enum Phase: UInt8, AtomicRepresentable {
-        /// Nobody looks.
+        /// The loop isn't watched.
         case off
         /// The next look is coming, and libcurl was called since the last one.
         case looking

@@ -32,7 +32,7 @@ struct ConfigureTransferTests {
         #expect(server.requests.map { $0.header("Referer") } == ["http://set.test/", nil])
     }
 
-    @Test("Large numbers and switches do")
+    @Test("Large numbers and switches reach libcurl")
     func numbers() async throws {
         let server = try LoopbackServer { _ in .generated(length: 1000) }
         defer { server.stop() }
@@ -44,7 +44,7 @@ struct ConfigureTransferTests {
         #expect(await session.load(server.url("/")).error?.code == .dataLengthExceedsMaximum)
     }
 
-    @Test("So do bytes")
+    @Test("Bytes reach libcurl")
     func blob() async throws {
         let nginx = try Nginx.shared()
         let authority = try Data(contentsOf: nginx.site.authority)

@@ -44,21 +44,21 @@ struct TimelineTests {
 
     // MARK: - Tasks for the delegate
 
-    @Test("A data task")
+    @Test("A data task's messages come in the documented order")
     func data() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/text")) }
         #expect(story == ["created", "response", "data", "metrics", "completed"])
     }
 
-    @Test("A data task whose server has a hint first")
+    @Test("So do those of a data task whose server has a hint first")
     func hinted() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/hints")) }
         #expect(story == ["created", "informational 103", "response", "data", "metrics", "completed"])
     }
 
-    @Test("A data task that fails in the middle, and one that is refused by its delegate")
+    @Test("So do those of a data task that fails in the middle, and of one that its delegate refuses")
     func failing() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/broken")) }
@@ -68,7 +68,7 @@ struct TimelineTests {
         #expect(refused == ["created", "response", "metrics", "completed"])
     }
 
-    @Test("A data task that becomes a download")
+    @Test("So do those of a data task that becomes a download")
     func becomingDownload() async throws {
         let rig = try Rig(TimelineDelegate(onResponse: .becomeDownload))
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/text")) }
@@ -78,7 +78,7 @@ struct TimelineTests {
         #expect(story == expected)
     }
 
-    @Test("Upload tasks of data, of a file, and of a stream")
+    @Test("So do those of upload tasks of data, of a file, and of a stream")
     func uploads() async throws {
         let data = try Rig()
         let body = Data("body".utf8)
@@ -93,14 +93,14 @@ struct TimelineTests {
         #expect(story == ["created", "body stream"] + expected.dropFirst())
     }
 
-    @Test("A download task")
+    @Test("So do those of a download task")
     func download() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.downloadTask(with: rig.server.url("/text")) }
         #expect(story == ["created", "wrote", "finished downloading", "metrics", "completed"])
     }
 
-    @Test("A task that is cancelled before it begins")
+    @Test("So do those of a task that is cancelled before it begins")
     func cancelled() async throws {
         let rig = try Rig()
         let task = rig.session.dataTask(with: rig.server.url("/text"))
@@ -110,7 +110,7 @@ struct TimelineTests {
 
     // MARK: - Tasks with a handler: what concerns the task, and nothing that concerns its result
 
-    @Test("A data task with a handler")
+    @Test("A data task with a handler tells its delegate what the documentation says, in that order")
     func dataHandler() async throws {
         let rig = try Rig()
         _ = await rig.session.load(rig.server.url("/hints"))
@@ -118,7 +118,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "informational 103", "metrics", "handler"])
     }
 
-    @Test("An upload task with a handler")
+    @Test("So does an upload task with a handler")
     func uploadHandler() async throws {
         let rig = try Rig()
         await withCheckedContinuation { continuation in
@@ -131,7 +131,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "sent", "metrics", "handler"])
     }
 
-    @Test("A download task with a handler")
+    @Test("So does a download task with a handler")
     func downloadHandler() async throws {
         let rig = try Rig()
         await withCheckedContinuation { continuation in
@@ -146,7 +146,7 @@ struct TimelineTests {
 
     // MARK: - Async calls: the same, and for a delegate of their own the bytes as well, and all of it before they return
 
-    @Test("The async calls", arguments: [true, false])
+    @Test("So do the async calls", arguments: [true, false])
     func async(isOwn: Bool) async throws {
         let data = try Rig(isOwn: isOwn)
         _ = try await data.session.data(

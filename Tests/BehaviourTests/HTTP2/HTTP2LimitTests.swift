@@ -88,7 +88,10 @@ struct HTTP2LimitTests {
         #expect(await waiting.text == "hello")
     }
 
-    @Test("The same of nginx", arguments: [NginxHTTP2.Listener.oneStream, .fourStreams])
+    @Test(
+        "Requests beyond the streams that nginx allows wait, and none is lost",
+        arguments: [NginxHTTP2.Listener.oneStream, .fourStreams]
+    )
     func nginx(listener: NginxHTTP2.Listener) async throws {
         let session = try NginxHTTP2.shared().session()
         defer { session.invalidateAndCancel() }

@@ -309,7 +309,7 @@ struct StockProtocolTests {
         #expect(await session.load(observed.url()).text == "from stock")
         let error = await session.load(server.url("/")).error
         #expect(error?.code == .unsupportedURL)
-        #expect(error?.localizedDescription == "NSObject in protocolClasses is no subclass of URLProtocol.")
+        #expect(error?.localizedDescription == "NSObject in protocolClasses isn't a subclass of URLProtocol.")
         #expect(server.requestCount == 0)
     }
 }

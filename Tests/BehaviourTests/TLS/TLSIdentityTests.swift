@@ -40,7 +40,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("that isn't there is no failure of the transfer: what the server says to that, arrives")
+    @Test("that isn't sent doesn't fail the transfer: the server's answer is delivered")
     func none() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx)
@@ -50,7 +50,7 @@ struct TLSIdentityTests {
         #expect(result.text?.contains("No required SSL certificate was sent") == true)
     }
 
-    @Test("that can't be used, fails the task")
+    @Test("that can't be used fails the task")
     func broken() async throws {
         let wrong = try await load(.asking) { .pkcs12(.file($0.clientBundle), passphrase: "wrong") }
         #expect(wrong.error?.code == .clientCertificateRejected)
@@ -62,7 +62,7 @@ struct TLSIdentityTests {
         #expect(mismatched.error?.code == .clientCertificateRejected)
     }
 
-    @Test("whose key is locked and comes without the passphrase, fails the task: nobody is asked for it")
+    @Test("whose key is encrypted fails the task if there is no passphrase: nobody is asked for it")
     func locked() async throws {
         let nginx = try TLSNginx.shared()
         await #expect(processExitsWith: .success) {
@@ -92,7 +92,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("of one host's is shown to nobody else")
+    @Test("that is set for one host isn't shown to others")
     func perHost() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx) { curl in

@@ -26,7 +26,7 @@ struct TLSSharedConnectionTests {
         #expect(delegate.trusts.count == 1)
     }
 
-    @Test("serve the session's later requests without another question, whoever's they are")
+    @Test("serve the session's later requests without another question, whichever task sends them")
     func kept() async throws {
         let nginx = try Nginx.shared()
         let own = DecidingDelegate(onChallenge: { asked in

@@ -10,7 +10,7 @@ struct UploadMethodTests {
         "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY", "get", "post",
     ]
 
-    @Test("An upload task's data", arguments: methods)
+    @Test("An upload task's data is sent with every method", arguments: methods)
     func data(method: String) async throws {
         let rig = try Rig { _ in .text("fine") }
         defer { rig.stop() }
@@ -28,7 +28,7 @@ struct UploadMethodTests {
         #expect(rig.server.connectionCount == (request.httpMethod == "HEAD" ? 2 : 1))
     }
 
-    @Test("A request's own data", arguments: methods)
+    @Test("A request's own data is sent with every method", arguments: methods)
     func ownData(method: String) async throws {
         let rig = try Rig { _ in .text("fine") }
         defer { rig.stop() }
@@ -37,7 +37,7 @@ struct UploadMethodTests {
         #expect(rig.server.requests[0].text == "the body")
     }
 
-    @Test("A stream", arguments: methods)
+    @Test("A stream is sent with every method, in chunks", arguments: methods)
     func stream(method: String) async throws {
         let rig = try Rig { _ in .text("fine") }
         defer { rig.stop() }

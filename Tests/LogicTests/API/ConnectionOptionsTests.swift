@@ -38,7 +38,7 @@ struct ConnectionOptionsTests {
         ("hosts[\"a\"].connections.connectTimeout", { $0.hosts["a"].connections.connectTimeout = .zero }),
     ]
 
-    @Test("Are named", arguments: bad)
+    @Test("The error names the option that is wrong", arguments: bad)
     func named(option: String, change: Change) {
         var options = CurlOptions()
         change(&options)

@@ -18,7 +18,7 @@ struct TLSOptionsValidationTests {
 
     private static let pin = "sha256//" + Data(repeating: 1, count: 32).base64EncodedString()
 
-    @Test("are named")
+    @Test("are named by the error")
     func named() {
         #expect(problem { $0.tls.trustRoots = [.data(Data("nothing".utf8))] } == "tls.trustRoots")
         #expect(problem { $0.tls.trustRoots = [] } == "tls.trustRoots")

@@ -287,7 +287,9 @@ struct MailboxTests {
 
     @Test("Discarding keeps what a task has become: the completion is about that")
     func discardConverted() throws {
-        let task = URLSession.shared.dataTask(with: try Sample.url("http://example.com/"))
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try Sample.url("http://example.com/"))
         for event in [TaskEvent.becameDownload(from: task), .becameStream(from: task)] {
             var mailbox = Mailbox()
             _ = mailbox.postFirst(.event(event))
@@ -301,7 +303,9 @@ struct MailboxTests {
 
     @Test("What comes after that is treated the same: whoever posts it may not know")
     func afterDiscarding() throws {
-        let task = URLSession.shared.dataTask(with: try Sample.url("http://example.com/"))
+        let session = URLSession(configuration: .ephemeral)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try Sample.url("http://example.com/"))
         var mailbox = Mailbox()
         _ = Self.append("body", to: &mailbox)
         _ = mailbox.discard()

@@ -39,9 +39,9 @@ struct WorkThreadsTests {
     }
 
     @Test("With one, no more than that runs at once, and everything in the end", arguments: [0, 1])
-    func limited(patience: Int) async throws {
+    func limited(longestShortWork: Int) async throws {
         let gate = Gate()
-        let threads = WorkThreads(limit: 3, patience: .milliseconds(patience))
+        let threads = WorkThreads(limit: 3, longestShortWork: .milliseconds(longestShortWork))
         run(20, on: threads, until: gate)
         try await counts.wait { $0.running == 3 }
         gate.open()
@@ -53,11 +53,11 @@ struct WorkThreadsTests {
         #expect(counts.value.most <= 3)
     }
 
-    @Test("With patience, one thread does what is quick")
+    @Test("One thread does what is quick, if others wait for that")
     func patient() async throws {
         let gate = Gate()
         gate.open()
-        let threads = WorkThreads(limit: 3, patience: .seconds(30))
+        let threads = WorkThreads(limit: 3, longestShortWork: .seconds(30))
         for _ in 0..<100 { run(10, on: threads, until: gate) }
         try await counts.wait { $0.done == 1000 }
         #expect(counts.value.most == 1)
@@ -68,7 +68,7 @@ struct WorkThreadsTests {
         let (gate, open) = (Gate(), Gate())
         defer { gate.open() }
         open.open()
-        let threads = WorkThreads(limit: 3, patience: .milliseconds(1))
+        let threads = WorkThreads(limit: 3, longestShortWork: .milliseconds(1))
         for number in 1...2 {
             run(1, on: threads, until: gate)
             try await counts.wait { $0.running == number }

@@ -7,7 +7,7 @@ struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
     private var counted: TimeInterval = 0
-    /// Since when it runs, or from when on it will; nil while it is stopped.
+    /// When it was started, or will be; nil while it is stopped.
     private(set) var started: DispatchTime?
 
     /// - Parameter earlier: The time that earlier agents have counted, in seconds.

@@ -21,9 +21,6 @@ final class RecordBatch: @unchecked Sendable {
         self.path = path
     }
 
-    /// The keys of the tasks whose records are here.
-    var keys: [UUID] { Array(lines.keys) }
-
     func note(_ key: UUID, at line: Range<Int>) {
         lines[key] = line
     }

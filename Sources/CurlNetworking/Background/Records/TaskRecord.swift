@@ -1,6 +1,6 @@
 import Foundation
 
-/// What is kept of a task, so that another agent can continue it.
+/// The stored state of a task, from which another agent can continue it.
 struct TaskRecord: Codable, Sendable {
     static let currentVersion = 1
 

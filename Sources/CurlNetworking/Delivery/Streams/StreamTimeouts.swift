@@ -5,7 +5,7 @@ struct StreamTimeouts {
     var read: MonotonicTime?
     var write: MonotonicTime?
     private(set) var transition: MonotonicTime?
-    /// Since when the time-outs stand still.
+    /// When the time-outs were paused; nil while they run.
     private var pause: MonotonicTime?
 
     var isPaused: Bool { pause != nil }

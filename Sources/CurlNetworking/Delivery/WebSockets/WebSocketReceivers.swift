@@ -60,7 +60,7 @@ struct WebSocketReceivers {
         return low
     }
 
-    /// One receiver has gone. Without empty places once they are many: that takes no longer than what has emptied them.
+    /// One receiver has gone. Compacts the places once most of them are empty, which takes O(1) for each that was emptied.
     private mutating func tidy() {
         count -= 1
         if count == 0 {

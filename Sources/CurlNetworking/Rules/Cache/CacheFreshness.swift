@@ -7,8 +7,6 @@ struct CacheFreshness: Equatable, Sendable {
     /// The response's own, which decide about its use as well.
     let directives: CacheDirectives
 
-    var isFresh: Bool { lifetime > age }
-
     /// How long it has been stale; negative while it is fresh.
     var staleness: TimeInterval { age - lifetime }
 

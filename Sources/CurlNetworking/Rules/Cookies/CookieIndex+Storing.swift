@@ -123,7 +123,7 @@ extension CookieIndex {
         return sorted.prefix(count).map { cookies[$0.index].key }
     }
 
-    /// Another cookie that the storage would replace by `new`: it tells cookies apart by domain, path and name written one behind the other.
+    /// Another cookie that the storage would replace by `new`: it tells cookies apart by the concatenation of domain, path and name.
     private func cookie(inPlaceOf new: StoredCookie) -> StoredCookie? {
         let length = new.key.path.utf8.count + new.key.name.utf8.count
         return cookies(ofDomain: new.key.domain).first { other in

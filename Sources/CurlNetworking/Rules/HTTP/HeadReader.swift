@@ -6,9 +6,9 @@ struct HeadReader {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// With a line that is no field's, too large, with too many fields, or without one length of the body.
+        /// A line isn't a field, or is too large; there are too many fields; or the body's length is contradictory.
         case malformed
-        /// What comes is no response.
+        /// Not a response.
         case unparsable
     }
 
@@ -49,7 +49,7 @@ struct HeadReader {
     private mutating func consumeLine() -> Event {
         defer { line.removeAll(keepingCapacity: true) }
         size += line.count
-        // What is no answer of HTTP/1 at all needn't ever come to an empty line.
+        // A peer that doesn't speak HTTP/1 may never send an empty line.
         if case .statusLine = expected, !Self.versions.contains(where: { line.starts(with: $0) }) { return .unparsable }
         guard !line.contains(0), advance() else { return .malformed }
         return switch line.withUnsafeBytes({ parser.consume(lines: $0) }) {

@@ -43,7 +43,7 @@ struct MessageBody {
             state = head.isChunked ? .chunkSize(nil) : .bytes(nil)
         } else if let field = head["Content-Length"] {
             guard let length = head.contentLength else {
-                throw Violation("The response's Content-Length is no number: \(field.debugDescription).")
+                throw Violation("The response's Content-Length isn't a number: \(field.debugDescription).")
             }
             state = length == 0 ? .complete : .bytes(UInt64(length))
         } else {

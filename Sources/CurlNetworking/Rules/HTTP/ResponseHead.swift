@@ -98,17 +98,6 @@ extension ResponseHead {
 extension String {
     // With contiguous bytes, which are several times faster than the view.
 
-    var isASCII: Bool {
-        utf8.withContiguousStorageIfAvailable { $0.reduce(0, |) < 0x80 } ?? utf8.allSatisfy { $0 < 0x80 }
-    }
-
-    func containsASCII(_ character: Unicode.Scalar) -> Bool {
-        let byte = UInt8(ascii: character)
-        return utf8.withContiguousStorageIfAvailable { bytes in
-            bytes.baseAddress.map { memchr($0, Int32(byte), bytes.count) != nil } ?? false
-        } ?? utf8.contains(byte)
-    }
-
     func isEqualIgnoringASCIICase(to other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
         var (a, b) = (self, other)

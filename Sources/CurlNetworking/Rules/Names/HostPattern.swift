@@ -96,8 +96,6 @@ struct HostRules: Sendable {
             .sorted { $0.0.rank > $1.0.rank }
     }
 
-    var isEmpty: Bool { rules.isEmpty }
-
     /// The first value among the entries for `origin`.
     func first<Value>(_ value: (CurlOptions.HostOptions) -> Value?, for origin: Origin) -> Value? {
         for rule in rules where rule.pattern.matches(origin) {

@@ -27,7 +27,7 @@ extension Origin {
             throw URLError(
                 .badURL,
                 url,
-                "The URL's host is no Unix socket: it begins with %2F, or with %40 for an abstract one, has no port and at most"
+                "The URL's host isn't a Unix socket: it begins with %2F, or with %40 for an abstract one, has no port and at most"
                     + " \(UnixSocketURL.longestName) bytes."
             )
         case .tcp, nil: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")

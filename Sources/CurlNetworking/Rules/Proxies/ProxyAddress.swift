@@ -54,7 +54,9 @@ enum ProxyAddress {
 
     /// Why the proxy can't be used; nil if it can.
     static func fault(of server: CurlOptions.ProxyServer) -> String? {
-        guard isHost(server.host) else { return "\(server.host.debugDescription) is no proxy's name or address." }
+        guard isHost(server.host) else {
+            return "\(server.host.debugDescription) isn't the name or address of a proxy."
+        }
         guard (1...65535).contains(server.port) else { return "A proxy's port is a number from 1 to 65535." }
         if server.user == nil, server.password != nil { return "There is a password without a user name." }
         let secret = (server.user ?? "") + (server.password ?? "")

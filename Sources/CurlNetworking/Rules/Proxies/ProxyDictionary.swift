@@ -27,7 +27,7 @@ extension ProxyTable {
             do throws(ProxyAddress.Fault) {
                 guard try isTrue(prefix + "Enable") else { return nil }
                 guard let host = values[prefix + "Proxy"] as? String else {
-                    throw ProxyAddress.Fault("\(prefix)Proxy is no String.")
+                    throw ProxyAddress.Fault("\(prefix)Proxy isn't a String.")
                 }
                 // A whole URL can say what Apple's keys can't: TLS to the proxy, or another version of SOCKS.
                 var server =
@@ -47,7 +47,7 @@ extension ProxyTable {
         /// Texts that aren't rules are ignored.
         func exceptions() throws(ProxyAddress.Fault) -> ProxyExceptions {
             guard let texts = (values[kCFNetworkProxiesExceptionsList] ?? [String]()) as? [String] else {
-                throw ProxyAddress.Fault("ExceptionsList is no array of Strings.")
+                throw ProxyAddress.Fault("ExceptionsList isn't an array of Strings.")
             }
             return ProxyExceptions(
                 texts,

@@ -66,10 +66,6 @@ struct LeastRecentlyUsed<Value> {
         free.append(index)
     }
 
-    mutating func removeAll() {
-        self = Self(capacity: capacity)
-    }
-
     private mutating func evict() {
         while totalCost > capacity, let index = oldest, let key = nodes[index]?.key { remove(key) }
     }

@@ -34,7 +34,7 @@ final class ReadableFile: Sendable {
     /// Why the file at `url` can't be an upload's, whatever is there; nil if it can.
     static func refusal(of url: URL, for requestURL: URL?) -> URLError? {
         guard url.isFileURL else {
-            return URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file is no file URL: \(url).")
+            return URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file isn't a file URL: \(url).")
         }
         return url.faultAsFile.map { URLError(.badURL, requestURL, "The URL of an upload's file \($0): \(url).") }
     }

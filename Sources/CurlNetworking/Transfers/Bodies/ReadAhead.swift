@@ -1,7 +1,7 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// What a request's body comes from, if reading it may block. Used by one thread at a time.
+/// A source of a request's body whose reads may block. Used by one thread at a time.
 protocol BlockingSource: AnyObject {
     /// Puts the next bytes into `buffer`. Returns how many; 0 at the end. Not called again after that, nor after it has thrown.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> Int
@@ -22,12 +22,33 @@ final class ReadAhead: @unchecked Sendable {
 
     private struct State {
         var buffer = Pieces()
-        var end: End?
-        var hasBegun = false
-        /// A thread has the source.
-        var isReading = false
+        var phase = Phase.untouched
+        /// The loop is to be told when there are bytes.
         var isAwaited = false
-        var isClosed = false
+
+        /// Takes what a read has put into `bytes`.
+        mutating func take(_ read: Result<Int, URLError>, from bytes: UnsafeMutableRawBufferPointer) {
+            switch read {
+            case .success(0): phase = .ended(.complete)
+            case .failure(let error): phase = .ended(.failed(error))
+            case .success(let count):
+                buffer.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                if buffer.count >= ReadAhead.highMark { phase = .idle }
+            }
+        }
+    }
+
+    private enum Phase {
+        /// The loop hasn't asked for bytes.
+        case untouched
+        /// Enough is buffered.
+        case idle
+        /// A thread has the source.
+        case reading
+        /// So it has, and closes the source when its read returns.
+        case closing
+        case ended(End)
+        case closed
     }
 
     private enum End {
@@ -85,12 +106,12 @@ final class ReadAhead: @unchecked Sendable {
     /// Bytes that come after the source has failed are not delivered any more.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
         let found: Result<BodyRead, URLError> = state.withLock { state in
-            state.hasBegun = true
             if state.buffer.count > 0 { return .success(.bytes(state.buffer.take(into: buffer))) }
-            switch state.end {
-            case .complete: return .success(.bytes(0))
-            case .failed(let error): return .failure(error)
-            case nil: break
+            switch state.phase {
+            case .ended(.complete): return .success(.bytes(0))
+            case .ended(.failed(let error)): return .failure(error)
+            case .untouched: state.phase = .idle
+            case .idle, .reading, .closing, .closed: break
             }
             state.isAwaited = true
             return .success(.notYet)
@@ -103,9 +124,18 @@ final class ReadAhead: @unchecked Sendable {
     /// A source that is being read is closed when its read returns, however long that takes.
     func close() {
         let isFree = state.withLock { state in
-            defer { state.isClosed = true }
             state.buffer = Pieces()
-            return state.hasBegun && !state.isReading && !state.isClosed
+            switch state.phase {
+            case .idle, .ended:
+                state.phase = .closed
+                return true
+            case .reading, .closing:
+                state.phase = .closing
+                return false
+            case .untouched, .closed:
+                state.phase = .closed
+                return false
+            }
         }
         if isFree { threads.run { self.source.close() } }
     }
@@ -115,10 +145,8 @@ final class ReadAhead: @unchecked Sendable {
     /// Makes a thread read until enough is buffered, unless one does. Any thread.
     private func startReading() {
         let starts = state.withLock { state in
-            guard !state.isReading, state.end == nil, !state.isClosed, state.buffer.count < Self.highMark else {
-                return false
-            }
-            state.isReading = true
+            guard case .idle = state.phase, state.buffer.count < Self.highMark else { return false }
+            state.phase = .reading
             return true
         }
         if starts { threads.run { self.readAhead() } }
@@ -128,24 +156,21 @@ final class ReadAhead: @unchecked Sendable {
         // One byte more than a piece, so that a source can look for its end.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readSize + 1, alignment: 1)
         defer { buffer.deallocate() }
-        var wantsMore = true
-        var isClosed = false
-        while wantsMore {
+        var phase = Phase.reading
+        while case .reading = phase {
             let read = Result { () throws(URLError) in try source.read(into: buffer) }
             let isAwaited = state.withLock { state in
-                switch read {
-                case .success(0): state.end = .complete
-                case .success(let count): state.buffer.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-                case .failure(let error): state.end = .failed(error)
+                if case .closing = state.phase {
+                    state.phase = .closed
+                } else {
+                    state.take(read, from: buffer)
                 }
-                isClosed = state.isClosed
-                wantsMore = state.end == nil && !isClosed && state.buffer.count < Self.highMark
-                if !wantsMore { state.isReading = false }
+                phase = state.phase
                 defer { state.isAwaited = false }
                 return state.isAwaited
             }
             if isAwaited { becameReadable() }
         }
-        if isClosed { source.close() }
+        if case .closed = phase { source.close() }
     }
 }

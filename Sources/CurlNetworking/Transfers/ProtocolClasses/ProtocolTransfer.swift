@@ -56,20 +56,40 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
 
     // MARK: Loop only
 
-    /// The class that takes the task, and the executor of its object's methods.
-    private var taker: (class: ProtocolClass, executor: RunLoopExecutor)?
-    /// The request that the classes were asked about; nil before that.
-    private var request: ProtocolRequest?
+    private var stage = Stage.new
     private weak var delegate: (any TransferDelegate)?
     private weak var reporter: (any ProtocolReporter)?
     private var reports = ProtocolReports()
     private(set) var isPaused = false
     private var isDraining = false
-    private var hasBegun = false
-    /// When the look-up in the cache that is under way is given up.
-    private var lookup: Deadline?
     private var challenges: [ObjectIdentifier: ChallengeSender] = [:]
     private var lastReport: MonotonicTime
+
+    private enum Stage {
+        case new
+        /// The classes are asked whether they take the request.
+        case asking(ProtocolRequest)
+        case accepted(Load)
+        /// The cache is asked for a stored response, until the deadline.
+        case lookingUp(Load, Deadline)
+        case loading(Load)
+        case over
+    }
+
+    /// By the class that takes the request.
+    private struct Load {
+        let request: ProtocolRequest
+        let taker: ProtocolClass
+        /// Runs the methods of the class's object.
+        let executor: RunLoopExecutor
+    }
+
+    private var load: Load? {
+        switch stage {
+        case .new, .asking, .over: nil
+        case .accepted(let load), .lookingUp(let load, _), .loading(let load): load
+        }
+    }
 
     init(
         _ classes: [ProtocolClass],
@@ -94,7 +114,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     func start() {
         reporter?.completeRequest { request in
             guard self.delegate != nil else { return }
-            self.request = request
+            self.stage = .asking(request)
             self.reporter?.changeRequest(to: request.complete)
             self.queue.async { self.findClass() }
         }
@@ -103,11 +123,10 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     /// Loads the request with the class that takes it, passing it a stored response if there is one.
     private func begin() {
         lastReport = loop.now
-        guard taker != nil, !hasBegun else { return }
-        hasBegun = true
-        guard let cache, let request = task.currentRequest, let url = request.url else { return load(with: nil) }
+        guard case .accepted(let load) = stage else { return }
+        guard let cache, let request = task.currentRequest, let url = request.url else { return start(load, with: nil) }
         let deadline = Deadline { [unowned self] in lookedUp(nil) }
-        lookup = deadline
+        stage = .lookingUp(load, deadline)
         loop.schedule(deadline, at: loop.now + CacheStores.lookupTimeout)
         cache.lookUp(StoredResponse.key(of: url), for: request) { stored in
             self.loop.submit { self.lookedUp(stored) }
@@ -116,17 +135,17 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
 
     /// The cache has answered, or takes too long.
     private func lookedUp(_ stored: StoredResponse?) {
-        guard let deadline = lookup.take() else { return }
+        guard case .lookingUp(let load, let deadline) = stage else { return }
         loop.cancel(deadline)
         guard let stored, let request = task.currentRequest, reporter?.answers(stored, to: request) == true else {
-            return load(with: nil)
+            return start(load, with: nil)
         }
-        load(with: stored)
+        start(load, with: stored)
     }
 
-    private func load(with stored: StoredResponse?) {
-        guard let taker else { return }
-        taker.executor.run { self.startLoading(taker.class, with: stored?.proposal) }
+    private func start(_ load: Load, with stored: StoredResponse?) {
+        stage = .loading(load)
+        load.executor.run { self.startLoading(load.taker, with: stored?.proposal) }
     }
 
     /// The idle clock stops while the class waits for an answer.
@@ -142,11 +161,13 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         let hasEnded = reports.hasEnded
         delegate = nil
         reports = ProtocolReports()
-        if let deadline = lookup.take() { loop.cancel(deadline) }
+        if case .lookingUp(_, let deadline) = stage { loop.cancel(deadline) }
         for sender in challenges.values { sender.withdraw() }
         challenges = [:]
         isStopped.withLock { $0 = true }
-        taker.take()?.executor.run { self.object.take()?.stopLoading(hasEnded: hasEnded) }
+        let load = load
+        stage = .over
+        load?.executor.run { self.object.take()?.stopLoading(hasEnded: hasEnded) }
     }
 
     private func drain() {
@@ -183,7 +204,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
 
     /// Fields that were added for the classes aren't carried over to another request.
     private func redirect(to next: URLRequest, by response: URLResponse) {
-        let old = task.currentRequest
+        let (old, request) = (task.currentRequest, load?.request)
         cancel()
         reporter?.redirect(
             to: request?.withoutAdditions(next) ?? next,
@@ -218,7 +239,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
         guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
         sender.withdraw()
-        if let answer { taker?.executor.run { answer.pass(to: challenge) } }
+        if let answer { load?.executor.run { answer.pass(to: challenge) } }
         lastReport = loop.now
         if delegate != nil { reporter?.challengeEnded(answer?.disposition) }
     }
@@ -226,14 +247,14 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     // MARK: - The classes' answer
 
     private func decline() {
-        guard delegate != nil else { return }
+        guard delegate != nil, case .asking(let request) = stage else { return }
         cancel()
-        reporter?.decline(request?.plain)
+        reporter?.decline(request.plain)
     }
 
     private func accept(_ canonical: URLRequest?, by taker: ProtocolClass) {
-        guard delegate != nil else { return }
-        self.taker = (taker, RunLoopExecutor(.threads(of: taker.type)))
+        guard delegate != nil, case .asking(let request) = stage else { return }
+        stage = .accepted(Load(request: request, taker: taker, executor: RunLoopExecutor(.threads(of: taker.type))))
         if let canonical { reporter?.changeRequest(to: canonical) }
         reporter?.accept { [weak self] in self?.begin() }
     }
@@ -246,7 +267,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
             return loop.submit { self.decline() }
         }
         if case .unusable(let type) = taker {
-            let description = "\(type) in protocolClasses is no subclass of URLProtocol."
+            let description = "\(type) in protocolClasses isn't a subclass of URLProtocol."
             return report(.failed(URLError(.unsupportedURL, task.currentRequest?.url, description)))
         }
         let canonical = task.currentRequest.map { taker.canonicalRequest(for: $0) }

@@ -16,7 +16,7 @@ struct LingeringClose {
 
     static let interval = Duration.seconds(1)
     /// How long the other side may acknowledge nothing.
-    static let patience = Duration.seconds(30)
+    static let longestSilence = Duration.seconds(30)
 
     private var unacknowledged: Int
     private var lastProgress: MonotonicTime
@@ -30,6 +30,6 @@ struct LingeringClose {
     mutating func look(unacknowledged count: Int, at now: MonotonicTime) -> Verdict {
         guard count > 0 else { return .close }
         if count < unacknowledged { (unacknowledged, lastProgress) = (count, now) }
-        return now - lastProgress < Self.patience ? .wait : .giveUp
+        return now - lastProgress < Self.longestSilence ? .wait : .giveUp
     }
 }

@@ -116,3 +116,7 @@ struct CacheDirectivesTests {
         #expect(CacheDirectives(field) == CacheDirectives(nil))
     }
 }
+
+extension CacheFreshness {
+    fileprivate var isFresh: Bool { staleness < 0 }
+}

@@ -74,7 +74,7 @@ struct ProxyDictionaryTests {
         #expect(try Self.proxy(["SOCKSEnable": 1, "SOCKSProxy": "socks4://a"]) == "socks4://a:1080")
     }
 
-    @Test("Exceptions")
+    @Test("Hosts in the list of exceptions, and simple names if they are excluded, are reached without a proxy")
     func exceptions() throws {
         let entries: [AnyHashable: Any] = [
             "HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 1,

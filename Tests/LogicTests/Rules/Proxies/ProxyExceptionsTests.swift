@@ -51,7 +51,7 @@ struct ProxyExceptionsTests {
         }
     }
 
-    @Test("Stars")
+    @Test("A star matches any text; at the beginning of a name, only the hosts below it")
     func stars() throws {
         #expect(try Self.matches("*", "example.com") && Self.matches("*", "[::1]"))
         #expect(try Self.matches("*.example.com", "www.example.com"))
@@ -62,7 +62,7 @@ struct ProxyExceptionsTests {
     }
 
     @Test(
-        "Addresses and ranges",
+        "An address matches itself in every spelling, and a range the addresses within it",
         arguments: [
             ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.1", false), ("10/8", "10.1.2.3", true),
             ("169.254/16", "169.254.9.9", true), ("169.254/16", "169.253.9.9", false),
@@ -81,7 +81,7 @@ struct ProxyExceptionsTests {
         #expect(try Self.matches(pattern, host) == isException)
     }
 
-    @Test("Ports")
+    @Test("An exception with a port is for that port alone")
     func ports() throws {
         #expect(try Self.matches("example.com:8080", "example.com:8080"))
         #expect(try Self.matches("example.com:80", "example.com"))
@@ -90,7 +90,7 @@ struct ProxyExceptionsTests {
         #expect(try Self.matches("[::1]:81", "[::1]:81") && !Self.matches("[::1]:81", "[::1]:82"))
     }
 
-    @Test("Names without a dot")
+    @Test("Names without a dot are exceptions if the dictionary says so")
     func simpleNames() throws {
         let exceptions = ProxyExceptions([], excludesSimpleHostnames: true)
         for (host, isException) in [

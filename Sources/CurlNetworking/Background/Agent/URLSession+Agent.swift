@@ -1,0 +1,40 @@
+import Foundation
+
+/// The tasks with which an agent does a background session's transfers.
+extension URLSession {
+    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no credentials.
+    func makeUploadTask(
+        _ request: URLRequest,
+        of file: UploadedFile,
+        resuming resource: UploadResource?,
+        _ cookies: TaskCookies
+    ) -> URLSessionUploadTask {
+        let engine = TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: request,
+            body: .file(file.url),
+            upload: resource.map { .success(UploadResumption(request, file, at: $0)) },
+            consumer: .delegate,
+            makeSteps: { Steps($0, $1, ownCookies: cookies, ownFile: file) }
+        )
+        return introduce(URLSessionUploadTask(engine: engine))
+    }
+
+    /// A download with cookies of its own, which resumes where it can: then with this request, since the resume data's has no credentials.
+    func makeDownloadTask(
+        _ request: URLRequest,
+        resuming resumeData: ResumeData?,
+        _ cookies: TaskCookies
+    ) -> URLSessionDownloadTask {
+        let engine = TaskHandle(
+            identifier: core.makeTaskIdentifier(),
+            session: core,
+            request: request,
+            resumption: resumeData.map { .success($0) },
+            consumer: .downloadDelegate,
+            makeSteps: { Steps($0, $1, ownCookies: cookies) }
+        )
+        return introduce(URLSessionDownloadTask(engine: engine))
+    }
+}
