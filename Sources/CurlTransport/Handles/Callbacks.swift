@@ -72,6 +72,7 @@ enum Callbacks {
         let easy = easy(context)
         if easy.handler?.isAnswered == true || easy.handler?.answerWatch?.hasHeard == true { return abortPrerequest }
         easy.connected(fromPort: Int(localPort))
+        easy.multi?.requestGoesOut(easy)
         easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)

@@ -29,13 +29,22 @@ struct HTTP2StalledInput {
         if isMultiplexed { transfers[ObjectIdentifier(easy)] = easy }
     }
 
+    /// Called when a request is about to go out. If it goes out again, its former connection may be lost. Within libcurl.
+    ///
+    /// - Returns: Whether there is something to look at now.
+    mutating func requestGoesOut(_ easy: EasyHandle) -> Bool {
+        guard easy.http2Input.noteRequest() > 1 else { return false }
+        addSuspect(easy)
+        return true
+    }
+
     /// Called when the transfer has left the multi; `result` is nil if it was cancelled. If it was successful, libcurl didn't stop at its
-    /// stream.
+    /// stream; but without a length in its head, the end may have been that of the connection.
     mutating func left(_ easy: EasyHandle, _ result: TransferResult?) {
         switch easy.http2Input.isMultiplexed {
         case true?:
             transfers[ObjectIdentifier(easy)] = nil
-            if result?.code != CURLE_OK { addSuspect(easy) }
+            if result?.code != CURLE_OK || easy.info(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0 { addSuspect(easy) }
         case nil where result.map { Self.lossesOfHTTP2.contains($0.code) } ?? false:
             addSuspect(easy)
         case nil, false?:
@@ -45,7 +54,7 @@ struct HTTP2StalledInput {
 
     /// How a transfer without a response can end only on an HTTP/2 connection. If TLS has ended there, the socket may have no further
     /// event by which the connection's other transfers would learn of that.
-    private static let lossesOfHTTP2 = [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE]
+    private static let lossesOfHTTP2 = [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING]
 
     private mutating func addSuspect(_ easy: EasyHandle) {
         if let group = easy.connections { suspects[ObjectIdentifier(group)] = group }
@@ -87,6 +96,8 @@ struct HTTP2StalledInput {
 struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
+    /// How often libcurl has begun to send the request.
+    private var requests = 0
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
     private(set) var wasReadFor = false
     /// How often it has been since the handler last said that nothing follows.
@@ -101,6 +112,12 @@ struct HTTP2InputState {
 
     /// libcurl is to be made to read for the upload once more when it has written.
     var mayBeReadForAgain: Bool { wasReadFor && reads < Self.mostReads }
+
+    /// libcurl begins to send the request. Returns how often it has.
+    mutating func noteRequest() -> Int {
+        requests += 1
+        return requests
+    }
 
     /// libcurl is made to read for the upload now.
     mutating func noteRead() {

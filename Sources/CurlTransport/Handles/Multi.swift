@@ -516,6 +516,11 @@ package final class Multi {
         if timers.areDue { needsSettling() }
     }
 
+    /// `easy` has a connection, and libcurl begins to send its request, perhaps again.
+    func requestGoesOut(_ easy: EasyHandle) {
+        if stalledInput?.requestGoesOut(easy) == true { needsRecheck() }
+    }
+
     func needsSettling(_ easy: EasyHandle) {
         unsettled.append(easy)
         needsSettling()

@@ -299,14 +299,15 @@ package final class EventLoop: @unchecked Sendable {
             guard let (work, jobs) = takeSubmissions() else { return .forExit }
             for item in work { item.run(on: self) }
             // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same. Before the deadlines,
-            // because what has arrived while a task took its time isn't late.
+            // because what has arrived while a task took its time isn't late; nor is what libcurl has finished.
             if pacing.rounds.isPollDue(at: now) { serveReadySockets() }
+            settleMultis()
             fireDeadlines()
             settleMultis()
             deliver()
             if !jobs.isEmpty { return .forJobs(jobs) }
             guard pendingMultis.isEmpty, let count = pollSockets() else { continue }
-            pacing.rounds.polls()
+            pacing.rounds.polls(at: .now)
             serveSockets(count)
             if !recheckMultis(isQuiet: count == 0) && count == 0 && endTurn() { return .untilNeeded }
         }
@@ -350,6 +351,7 @@ package final class EventLoop: @unchecked Sendable {
     private func endTurn() -> Bool {
         guard !isDeadlineDue else { return false }
         timer.arm(for: deadlines.earliest)
+        pacing.rounds.turnEnds()
         return inbox.withLock { inbox in
             guard inbox.isEmpty else { return false }
             inbox.turnIsComing = false
@@ -368,6 +370,8 @@ package final class EventLoop: @unchecked Sendable {
 
     private func serveSockets(_ count: Int) {
         for index in 0..<count {
+            // Those before it may have taken long: what comes now isn't as old as the round.
+            now = .now
             switch sockets.event(at: index) {
             case .ready(let event): serve(event)
             case .unasked(let owner, let socket): arrivedUnasked(on: socket, of: owner)

@@ -21,7 +21,7 @@ struct LoopPacing {
 /// supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
-    /// When the first of these began, or the one that polled before it did anything else; nil if there are none.
+    /// When the first of these began, or the last poll; nil if there was neither in this turn.
     private var withoutPollSince: MonotonicTime?
     private var roundsWithoutRecheck = 0
 
@@ -46,8 +46,13 @@ struct RoundPacing {
         return true
     }
 
-    /// For a round that has polled the sockets because nothing else was due.
-    mutating func polls() {
+    /// For a round that polls the sockets because nothing else is due. Serving them may take long.
+    mutating func polls(at now: MonotonicTime) {
+        (roundsWithoutPoll, withoutPollSince) = (0, now)
+    }
+
+    /// The loop goes to sleep.
+    mutating func turnEnds() {
         (roundsWithoutPoll, withoutPollSince) = (0, nil)
     }
 

@@ -81,6 +81,28 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests.map(\.connection) == [1, 2])
     }
 
+    @Test(
+        "When a connection is given up for an error of the server's, all who share it learn of that at once, though it stays open"
+    )
+    func brokenProtocol() async throws {
+        let server = try Server { request in
+            switch request.number {
+            case 2, 3: []
+            // No field has the index 0: an error of the connection (RFC 7541 §6.1, RFC 9113 §4.3).
+            case 4: [.headers(Data([0x80]), ends: true)]
+            default: Server.text("hello")
+            }
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        for result in await Self.load(server, 3, in: session) {
+            #expect(result.text == "hello" || result.error.map { $0.code != .timedOut } == true)
+        }
+        #expect(server.state.value.connections >= 2)
+    }
+
     @Test("A connection over which nothing comes any more gets no further request after a time-out")
     func frozen() async throws {
         let server = try Server { $0.connection == 1 && $0.stream > 1 ? [] : Server.text("hello") }

@@ -23,13 +23,23 @@ struct RoundPacingTests {
         #expect(due == [false, false, true, true])
     }
 
-    @Test("Rounds before one that polled don't count")
+    @Test("Rounds before one that polled don't count, nor does the time in which the loop slept")
     func polling() {
         var pacing = RoundPacing()
         let first = pacing.isPollDue(at: Self.start)
-        pacing.polls()
+        pacing.polls(at: Self.start + .seconds(1))
         let second = pacing.isPollDue(at: Self.start + .seconds(1))
-        #expect(!first && !second)
+        pacing.turnEnds()
+        let third = pacing.isPollDue(at: Self.start + .seconds(3))
+        #expect(!first && !second && !third)
+    }
+
+    @Test("When serving the sockets has taken long, they are polled again before anything is found to be late")
+    func slowPoll() {
+        var pacing = RoundPacing()
+        pacing.polls(at: Self.start)
+        let isDue = pacing.isPollDue(at: Self.start + .milliseconds(1))
+        #expect(isDue)
     }
 
     /// How many rounds may not wait before one may.
