@@ -46,13 +46,18 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             self.base = base
         }
 
-        /// The next scalar; nil at the end.
+        /// The next scalar; nil at the end, and after an error.
         public mutating func next() async throws -> Unicode.Scalar? {
-            guard let first = try await nextByte() else { return nil }
+            try await next(isolation: nil)
+        }
+
+        /// The same on the caller's actor.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
+            guard let first = try await nextByte(isolation: actor) else { return nil }
             guard let (length, initial) = Self.lead(first) else { return Self.replacement }
             var value = initial
             for position in 1..<length {
-                guard let byte = try await nextByte() else { return Self.replacement }
+                guard let byte = try await nextByte(isolation: actor) else { return Self.replacement }
                 guard Self.isContinuation(byte, at: position, after: first) else {
                     leftover = byte
                     return Self.replacement
@@ -62,12 +67,12 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             return Unicode.Scalar(value) ?? Self.replacement
         }
 
-        private mutating func nextByte() async throws -> UInt8? {
+        private mutating func nextByte(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
             if let leftover {
                 self.leftover = nil
                 return leftover
             }
-            return try await base.next()
+            return try await base.next(isolation: actor)
         }
 
         private static var replacement: Unicode.Scalar { "\u{FFFD}" }
@@ -130,9 +135,14 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             self.scalars = scalars
         }
 
-        /// The next character; nil at the end.
+        /// The next character; nil at the end, and after an error.
         public mutating func next() async throws -> Character? {
-            while let scalar = try await scalars.next() {
+            try await next(isolation: nil)
+        }
+
+        /// The same on the caller's actor.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
+            while let scalar = try await nextScalar(isolation: actor) {
                 if count == Self.longest { recognizer = Unicode._CharacterRecognizer() }
                 guard recognizer.hasBreak(before: scalar), count > 0 else {
                     text.unicodeScalars.append(scalar)
@@ -144,6 +154,16 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             }
             defer { (text, count) = ("", 0) }
             return text.first
+        }
+
+        /// After an error, what has been read isn't a character.
+        private mutating func nextScalar(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
+            do {
+                return try await scalars.next(isolation: actor)
+            } catch {
+                (text, count) = ("", 0)
+                throw error
+            }
         }
     }
 }
@@ -175,9 +195,14 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             self.base = base
         }
 
-        /// The next line; nil at the end.
+        /// The next line; nil at the end, and after an error.
         public mutating func next() async throws -> String? {
-            while let byte = try await base.next() {
+            try await next(isolation: nil)
+        }
+
+        /// The same on the caller's actor.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
+            while let byte = try await nextByte(isolation: actor) {
                 line.append(byte)
                 let end = Self.lengthOfLineEnd(of: line)
                 guard end > 0 else { continue }
@@ -185,6 +210,16 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
                 if let text = takeLine() { return text }
             }
             return takeLine()
+        }
+
+        /// After an error, what has been read isn't a line.
+        private mutating func nextByte(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+            do {
+                return try await base.next(isolation: actor)
+            } catch {
+                line = []
+                throw error
+            }
         }
 
         private mutating func takeLine() -> String? {

@@ -70,18 +70,22 @@ extension URLSession {
                 self.chunks = chunks
             }
 
-            /// The next byte; nil at the end.
-            @inline(__always)
+            /// The next byte; nil at the end, and after an error.
             public mutating func next() async throws -> UInt8? {
+                try await next(isolation: nil)
+            }
+
+            /// The same on the caller's actor: no byte that has arrived costs a change of threads.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
                 if position < piece.endIndex {
                     defer { position += 1 }
                     return piece[position]
                 }
-                return try await nextOfNextPiece()
+                return try await nextOfNextPiece(isolation: actor)
             }
 
-            private mutating func nextOfNextPiece() async throws -> UInt8? {
-                while let next = try await chunks.next() {
+            private mutating func nextOfNextPiece(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
+                while let next = try await chunks.next(isolation: actor) {
                     guard !next.isEmpty else { continue }
                     piece = next
                     position = next.startIndex + 1
@@ -110,15 +114,24 @@ extension URLSession {
         public struct Iterator: AsyncIteratorProtocol {
             private let reading: IteratorLife
             private var lastCount = 0
+            private var isOver = false
 
             fileprivate init(reading: IteratorLife) {
                 self.reading = reading
             }
 
-            /// The next piece; nil at the end.
+            /// The next piece; nil at the end, and after an error.
             public mutating func next() async throws -> Data? {
-                let piece = try await reading.reader.stream.next(for: reading, consumed: lastCount)
+                try await next(isolation: nil)
+            }
+
+            /// The same on the caller's actor.
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
+                guard !isOver else { return nil }
+                isOver = true
+                let piece = try await reading.reader.stream.next(for: reading, consumed: lastCount, isolation: actor)
                 lastCount = piece?.count ?? 0
+                isOver = piece == nil
                 return piece
             }
         }

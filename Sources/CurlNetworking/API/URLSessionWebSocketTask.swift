@@ -204,11 +204,16 @@ extension URLSessionWebSocketTask {
         /// Receives one message after the other.
         public struct Iterator: AsyncIteratorProtocol {
             let task: URLSessionWebSocketTask
+            fileprivate var isOver = false
 
-            /// The next message; nil once the web socket was closed with the status 1000 or 1001, or without one.
+            /// The next message; nil once the web socket was closed with the status 1000 or 1001, or without one, and after an error.
             public mutating func next() async throws -> Message? {
+                guard !isOver else { return nil }
+                isOver = true
                 do {
-                    return try await task.receive()
+                    let message = try await task.receive()
+                    isOver = false
+                    return message
                 } catch let error as URLError where error.code == .networkConnectionLost {
                     guard task.wasClosedAsItShould else { throw error }
                     return nil

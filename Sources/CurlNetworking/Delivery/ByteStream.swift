@@ -91,7 +91,11 @@ final class ByteStream: Sendable {
 
     /// The next piece; nil at the end. `consumed` is the size of the reader's previous piece. Cancelling the Swift task cancels the
     /// transfer.
-    func next(for reader: AnyObject & Sendable, consumed count: Int) async throws -> Data? {
+    func next(
+        for reader: AnyObject & Sendable,
+        consumed count: Int,
+        isolation actor: isolated (any Actor)?
+    ) async throws -> Data? {
         if state.withLock({ $0.body.consumed(count) }) { caughtUp() }
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in

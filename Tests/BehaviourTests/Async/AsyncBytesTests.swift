@@ -46,6 +46,47 @@ struct AsyncBytesTests {
         #expect(try await iterator.next() == nil)
     }
 
+    @Test("After an error, there is nothing more to read")
+    func afterError() async throws {
+        let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000)) }
+        defer { rig.stop() }
+        var bytes = try await rig.session.bytes(from: rig.url("/")).0.makeAsyncIterator()
+        var chunks = try await rig.session.bytes(from: rig.url("/")).0.chunks.makeAsyncIterator()
+        var lines = try await rig.session.bytes(from: rig.url("/")).0.lines.makeAsyncIterator()
+        var characters = try await rig.session.bytes(from: rig.url("/")).0.characters.makeAsyncIterator()
+        await #expect(throws: URLError.self) { while try await bytes.next() != nil {} }
+        await #expect(throws: URLError.self) { while try await chunks.next() != nil {} }
+        await #expect(throws: URLError.self) { while try await lines.next() != nil {} }
+        await #expect(throws: URLError.self) { while try await characters.next() != nil {} }
+        for _ in 1...2 {
+            #expect(try await bytes.next() == nil)
+            #expect(try await chunks.next() == nil)
+            #expect(try await lines.next() == nil)
+            #expect(try await characters.next() == nil)
+        }
+    }
+
+    @Test("On an actor, bytes that have arrived are read without leaving it")
+    @MainActor
+    func onActor() async throws {
+        let rig = try Rig { _ in .generated(length: 100_000, seed: 8) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        let turns = Watched(0)
+        // Gets a turn whenever this actor is left for another.
+        let other = Task { @MainActor in
+            while !Task.isCancelled {
+                turns.update { $0 += 1 }
+                await Task.yield()
+            }
+        }
+        var body = Data()
+        for try await byte in bytes { body.append(byte) }
+        other.cancel()
+        #expect(body == GeneratedBody.bytes(seed: 8, length: 100_000))
+        #expect(turns.value < 10_000)
+    }
+
     @Test("A body that breaks off throws, after what has come of it")
     func brokenBody() async throws {
         let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000)) }

@@ -32,6 +32,26 @@ struct AsyncTextTests {
         try await collect(Bytes(bytes: Array(text.utf8)).lines)
     }
 
+    @Test("What was read before an error is neither a line nor a character")
+    func brokenOff() async throws {
+        let bytes = AsyncThrowingStream<UInt8, any Error> { continuation in
+            for byte in "line\npartial".utf8 { continuation.yield(byte) }
+            continuation.finish(throwing: URLError(.networkConnectionLost))
+        }
+        var lines = bytes.lines.makeAsyncIterator()
+        #expect(try await lines.next() == "line")
+        await #expect(throws: URLError.self) { _ = try await lines.next() }
+        #expect(try await lines.next() == nil)
+        let more = AsyncThrowingStream<UInt8, any Error> { continuation in
+            for byte in "ab".utf8 { continuation.yield(byte) }
+            continuation.finish(throwing: URLError(.networkConnectionLost))
+        }
+        var characters = more.characters.makeAsyncIterator()
+        #expect(try await characters.next() == "a")
+        await #expect(throws: URLError.self) { _ = try await characters.next() }
+        #expect(try await characters.next() == nil)
+    }
+
     // MARK: - Lines
 
     @Test(
