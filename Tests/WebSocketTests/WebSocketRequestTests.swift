@@ -45,6 +45,25 @@ struct WebSocketRequestTests {
         #expect(Set(cookies.components(separatedBy: "; ")) == ["session=1", "socket=2"])
     }
 
+    @Test("The session's own field names the protocols where neither the request nor the call does")
+    func sessionProtocols() async throws {
+        let server = try LoopbackServer { request in .webSocketEcho(request) }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.httpAdditionalHeaders = ["sec-websocket-protocol": "a, b"] }
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(server.webSocketURL(), headers: ["Sec-WebSocket-Protocol": "c"])
+        let tasks = [
+            session.webSocketTask(with: server.webSocketURL()), session.webSocketTask(with: request),
+            session.webSocketTask(with: server.webSocketURL(), protocols: ["d"]),
+        ]
+        for task in tasks {
+            task.resume()
+            try await task.send(.string("a"))
+            #expect(try await task.receiveText() == "a")
+        }
+        #expect(server.requests.map { $0.header("Sec-WebSocket-Protocol") } == ["a, b", "c", "d"])
+    }
+
     @Test("A refused handshake fails, and the response is there to be seen", arguments: [200, 404, 426, 503])
     func refused(status: Int) async throws {
         let server = try LoopbackServer { _ in .text("no", status: status).header("X-Why", "because") }

@@ -4,6 +4,9 @@ import Foundation
 extension URLSession {
     func makeWebSocketTask(_ shown: URLRequest, protocols: [String]) -> URLSessionWebSocketTask {
         let request = WebSocketURL.opening(shown)
+        let field = core.settings.additionalHeaders
+            .first { $0.name.isEqualIgnoringASCIICase(to: WebSocketHandshake.protocolField) }
+        let protocols = protocols.isEmpty ? WebSocketHandshake.protocols(in: field?.value) : protocols
         let compression = MessageInflater.isAvailable ? core.settings.webSockets.compression : nil
         let exchange = WebSocketExchange(
             WebSocketHandshake.Offer(protocols: protocols, compression: compression?.offer),

@@ -346,12 +346,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A task that opens a web socket with the fields of `request`, which is sent as a GET without a body. A field `Sec-WebSocket-Protocol` names
-    /// the protocols that the program speaks.
+    /// the protocols that the program speaks, or else that field of the configuration's `httpAdditionalHeaders`.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
-        let protocols = request.value(forHTTPHeaderField: "Sec-WebSocket-Protocol")?.split(separator: ",") ?? []
-        return makeWebSocketTask(
-            request,
-            protocols: protocols.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
-        )
+        let field = request.value(forHTTPHeaderField: WebSocketHandshake.protocolField)
+        return makeWebSocketTask(request, protocols: WebSocketHandshake.protocols(in: field))
     }
 }

@@ -108,9 +108,48 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         copy(with: nil)
     }
 
-    /// A copy of the configuration; `zone` is ignored.
+    /// A copy of the configuration; `zone` is ignored. What a subclass overrides counts as if it had been set.
     open func copy(with zone: NSZone?) -> Any {
-        URLSessionConfiguration(values: current)
+        var values = current
+        guard type(of: self) != URLSessionConfiguration.self else { return URLSessionConfiguration(values: values) }
+        values.identifier = identifier
+        let copy = URLSessionConfiguration(values: values)
+        copy.takeProperties(of: self)
+        return copy
+    }
+
+    /// Those that have an effect and can be set.
+    private func takeProperties(of other: URLSessionConfiguration) {
+        requestCachePolicy = other.requestCachePolicy
+        timeoutIntervalForRequest = other.timeoutIntervalForRequest
+        timeoutIntervalForResource = other.timeoutIntervalForResource
+        waitsForConnectivity = other.waitsForConnectivity
+        networkServiceType = other.networkServiceType
+        allowsCellularAccess = other.allowsCellularAccess
+        allowsExpensiveNetworkAccess = other.allowsExpensiveNetworkAccess
+        allowsConstrainedNetworkAccess = other.allowsConstrainedNetworkAccess
+        allowsUltraConstrainedNetworkAccess = other.allowsUltraConstrainedNetworkAccess
+        multipathServiceType = other.multipathServiceType
+        isDiscretionary = other.isDiscretionary
+        sessionSendsLaunchEvents = other.sessionSendsLaunchEvents
+        sharedContainerIdentifier = other.sharedContainerIdentifier
+        connectionProxyDictionary = other.connectionProxyDictionary
+        httpShouldSetCookies = other.httpShouldSetCookies
+        httpCookieAcceptPolicy = other.httpCookieAcceptPolicy
+        httpAdditionalHeaders = other.httpAdditionalHeaders
+        httpMaximumConnectionsPerHost = other.httpMaximumConnectionsPerHost
+        httpCookieStorage = other.httpCookieStorage
+        urlCredentialStorage = other.urlCredentialStorage
+        urlCache = other.urlCache
+        protocolClasses = other.protocolClasses
+        // Unset, it isn't the value that is read.
+        let minimum = other.tlsMinimumSupportedProtocolVersion
+        if minimum != tlsMinimumSupportedProtocolVersion { tlsMinimumSupportedProtocolVersion = minimum }
+        tlsMaximumSupportedProtocolVersion = other.tlsMaximumSupportedProtocolVersion
+        requiresDNSSECValidation = other.requiresDNSSECValidation
+        enablesEarlyData = other.enablesEarlyData
+        usesClassicLoadingMode = other.usesClassicLoadingMode
+        curl = other.curl
     }
 
     private var current: Values {

@@ -46,6 +46,12 @@ struct Mailbox {
 
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
+    /// Whether the delegate is being asked about a response or a part, or is yet to be.
+    var owesAnswer: Bool {
+        isAwaitingAnswer || !parts.isEmpty
+            || messages.contains { if case .question(.disposition) = $0 { true } else { false } }
+    }
+
     /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
 

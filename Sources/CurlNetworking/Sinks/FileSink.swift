@@ -228,7 +228,13 @@ final class FileSink: Sink, @unchecked Sendable {
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         if let untouched { return completion(untouched.encoded()) }
         guard case .writing = state, let describe = resumeDataMaker() else { return completion(nil) }
-        writer.describe { partial in completion(partial.flatMap(describe)?.encoded()) }
+        let superseded = supersededFile
+        writer.describe { partial in
+            var data = partial.flatMap(describe)
+            // It can't be removed yet: the program may be killed before it has stored this data.
+            data?.superseded = superseded
+            completion(data?.encoded())
+        }
     }
 
     /// The resume data the task was created with, until the server has responded.

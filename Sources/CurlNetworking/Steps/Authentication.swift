@@ -16,6 +16,14 @@ struct Authentication {
         var digestCount: UInt32 = 0
         /// The answer to the task's last challenge for the space was accepted.
         var isAccepted = false
+        /// Basic: the URL that it was challenged at; nil for one that the session has.
+        var url: URL?
+
+        /// Whether it may be sent with a request for `url` that hasn't been challenged.
+        func extends(to url: URL) -> Bool {
+            guard space.scheme == .basic, space.party == .server, let own = self.url else { return true }
+            return ProtectionSpaces.path(of: url).hasPrefix(ProtectionSpaces.basicPrefix(at: own))
+        }
     }
 
     /// What a request was sent with.
@@ -217,7 +225,7 @@ struct Authentication {
         guard let url = request.url else { return }
         for party in [AuthenticationParty.server, .proxy] {
             guard let challenger = party.challenger(for: url, through: route) else { continue }
-            if let use = uses[party], use.space.challenger == challenger {
+            if let use = uses[party], use.space.challenger == challenger, use.extends(to: url) {
                 sent[party] = show(use, isAhead: false, to: options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
                 let space = spaces.space(for: url, of: challenger), let known = spaces[space],

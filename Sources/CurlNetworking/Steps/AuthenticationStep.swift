@@ -19,12 +19,15 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     /// Whether the current request was sent with credentials for its server.
     var hasShownServerCredentials: Bool { state?.hasSentServerCredentials ?? false }
 
-    /// The credential sent to the server with `request`, as far as it comes from this step.
+    /// The one that the current request was sent with, as far as it comes from this step.
+    var sentCredential: Credential? { state?.sent[.server]?.use.credential }
+
+    /// The credential that `request` would be sent to the server with, as far as it comes from this step.
     func credential(for request: URLRequest, hasOwnField: Bool, _ host: any StepHost) -> Credential? {
         guard let coordinator = host.session.existingAuthenticationCoordinator, let url = request.url,
             let origin = Origin(url)
         else { return nil }
-        if let use = state?.uses[.server], use.space.origin == origin { return use.credential }
+        if let use = state?.uses[.server], use.space.origin == origin, use.extends(to: url) { return use.credential }
         guard !hasOwnField, url.credential == nil else { return nil }
         return coordinator.withSpaces { spaces in
             spaces.space(for: url, of: Challenger(party: .server, origin: origin)).flatMap { spaces[$0]?.credential }
@@ -320,6 +323,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
         var use = use
         use.isAccepted = false
+        use.url = challenged.request.url
         if use.isShared {
             host.session.authenticationCoordinator.withSpaces {
                 $0.set(use.credential, for: use.space, digest: offer.digest)

@@ -492,7 +492,7 @@ final class CacheStep: Step, @unchecked Sendable {
         to request: URLRequest,
         _ host: any StepHost
     ) -> [HeaderField] {
-        let sent = SentFields(request, cookies: host.steps.cookies?.field, host)
+        let sent = SentFields(request, cookies: host.steps.cookies?.field, isSent: true, host)
         return CacheVariant.fields(of: head, value: sent.value)
     }
 

@@ -43,6 +43,7 @@ final class ResumeStep: Step, @unchecked Sendable {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumeData.partialFile, in: directory)
                 }
+                if case .success(.some) = copy { resumeData.superseded?.remove(in: directory) }
                 host.owner.submit { self.prepared(resuming: resumeData, from: copy, host) }
             }
             return .wait

@@ -5,10 +5,12 @@ struct SentFields {
     private let request: URLRequest
     /// Those that the storage has for the request.
     private let cookies: String?
+    /// The request has been sent; otherwise it is to be.
+    private let isSent: Bool
     private let host: any StepHost
 
-    init(_ request: URLRequest, cookies: String?, _ host: any StepHost) {
-        (self.request, self.cookies, self.host) = (request, cookies, host)
+    init(_ request: URLRequest, cookies: String?, isSent: Bool = false, _ host: any StepHost) {
+        (self.request, self.cookies, self.isSent, self.host) = (request, cookies, isSent, host)
     }
 
     /// A request for a part has the values of one for the whole: a stored whole answers it only if it isn't coded, which suits both.
@@ -28,13 +30,19 @@ struct SentFields {
     /// The same without the fields that every request has.
     func chosenValue(of name: String) -> String? {
         let own = request.value(forHTTPHeaderField: name) ?? additionalValue(of: name)
-        if name == "authorization",
-            let credential = host.steps.authentication.credential(for: request, hasOwnField: own != nil, host)
-        {
+        if name == "authorization", let credential = credential(hasOwnField: own != nil) {
             return credential.basicToken
         }
         guard name == "cookie", request.httpShouldHandleCookies, let cookies else { return own }
         return own.map { $0 + "; " + cookies } ?? cookies
+    }
+
+    /// Another task may have got one for the session since this request was sent.
+    private func credential(hasOwnField: Bool) -> Credential? {
+        let authentication = host.steps.authentication
+        return isSent
+            ? authentication.sentCredential
+            : authentication.credential(for: request, hasOwnField: hasOwnField, host)
     }
 
     /// The configuration's, unless it is a credential at another origin than the first request's.

@@ -30,6 +30,10 @@ struct Fifo<Element> {
         return outgoing.popLast()
     }
 
+    func contains(where isWanted: (Element) -> Bool) -> Bool {
+        incoming.contains(where: isWanted) || outgoing.contains(where: isWanted)
+    }
+
     /// Keeps the order of the others.
     mutating func removeAll(where isUnwanted: (Element) -> Bool) {
         incoming.removeAll(where: isUnwanted)

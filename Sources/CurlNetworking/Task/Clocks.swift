@@ -29,6 +29,9 @@ struct Clocks {
     /// nil before the first `resume()`.
     private var resource: ResourceClock?
 
+    /// When the delegate last answered what is to be done with a response or a part, as far as the idle clock has looked.
+    var lastAnswer: MonotonicTime?
+
     /// Whether `start` was called.
     var haveStarted: Bool { resource != nil }
 

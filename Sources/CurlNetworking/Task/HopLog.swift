@@ -9,10 +9,12 @@ struct HopLog {
     private var hops: [HopMetrics] = []
     /// The current hop, if it doesn't measure itself.
     private var current: HopMeter?
+    /// An attempt that sent nothing, as long as no other follows.
+    private var attempt: HopMetrics?
 
     /// A hop begins.
     mutating func begin(_ request: URLRequest?, _ transfer: any Transfer, isMeasured: @autoclosure () -> Bool) {
-        current = nil
+        (current, attempt) = (nil, nil)
         guard transfer.source != .network, let request, isMeasured() else { return }
         current = HopMeter(HopMetrics(request, source: transfer.source))
     }
@@ -46,17 +48,18 @@ struct HopLog {
         current = nil
     }
 
-    /// The last hop was an attempt that sent nothing: it isn't a transaction.
+    /// If the last hop was an attempt that sent nothing, it isn't a transaction, unless the task ends with it.
     mutating func forgetAttempt() {
         drop()
-        if let attempt = hops.last, attempt.source == .network, attempt.statistics?.requestStarted == nil {
-            hops.removeLast()
+        if let last = hops.last, last.source == .network, last.statistics?.requestStarted == nil {
+            attempt = hops.removeLast()
         }
     }
 
     /// All that is kept, at the task's end.
     mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
         endHop(of: handle)
+        if let attempt { add(attempt) }
         let interval = DateInterval(start: handle.creation, end: max(handle.creation, Date()))
         return TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)
     }

@@ -291,7 +291,7 @@ extension Loader: ClocksOwner {
         guard let transfer = phase.transfer, let lastActivity = transfer.lastActivity, let request,
             !transfer.isPaused, transferMayDeliver(transfer)
         else { return nil }
-        return lastActivity + session.settings.idleTimeout(for: request)
+        return max(lastActivity, clocks.lastAnswer ?? lastActivity) + session.settings.idleTimeout(for: request)
     }
 
     private func checkClocks() {
@@ -307,7 +307,9 @@ extension Loader: ClocksOwner {
     }
 
     private func idleTimeIsUp() {
-        guard let transfer = phase.transfer, let request, !transfer.hasMovedUnseen() else { return rearmClocks() }
+        clocks.lastAnswer = handle.lastAnswer(at: loop.now)
+        guard let end = idleEnd, end <= loop.now, let transfer = phase.transfer, let request, !transfer.hasMovedUnseen()
+        else { return rearmClocks() }
         transfer.timedOut()
         let error = URLError.idleTimeOut(request.url)
         let ending = TransferEnding(error.with(phase: transfer.phase), isOfNetwork: transfer.isOfNetwork)

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 // A task's messages to its delegate, handler or reader. Posted on the loop and taken on the delegate queue; no lock is held while the
@@ -64,7 +65,16 @@ extension TaskHandle {
     }
 
     func allow() {
-        if shared.withLock({ $0.mailbox.answered() }) { scheduleDelivery() }
+        let schedules = shared.withLock { shared in
+            shared.lastAnswer = .now
+            return shared.mailbox.answered()
+        }
+        if schedules { scheduleDelivery() }
+    }
+
+    /// When the delegate last answered: `now` if it hasn't yet, nil if it wasn't asked.
+    func lastAnswer(at now: MonotonicTime) -> MonotonicTime? {
+        shared.withLock { $0.mailbox.owesAnswer ? now : $0.lastAnswer }
     }
 }
 

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The part of a task that any thread may see and change; guarded by its handle's lock. Too large to be copied.
@@ -18,6 +19,8 @@ struct TaskState: ~Copyable {
     var isBeingRead = false
     /// What divides the response's body into parts, if the delegate allows it. Used on the loop.
     var undecided: DelegateSink?
+    /// When the delegate last answered what is to be done with a response or a part.
+    var lastAnswer: MonotonicTime?
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
     var response: TaskResponse?

@@ -48,6 +48,30 @@ struct AuthenticationMemoryTests {
         #expect(server.shown.last == .some(nil))
     }
 
+    @Test(
+        "A redirect out of the path that asked for it doesn't take a task's own credential along, unless it is asked for there too"
+    )
+    func redirectedElsewhere() async throws {
+        let delegate = DecidingDelegate(onChallenge: {
+            $0.answer(.useCredential, URLCredential(user: "user", password: "password", persistence: .none))
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let isKnown = request.header("Authorization") != nil
+            switch request.path {
+            case "/alice/in":
+                return isKnown ? .redirect(to: "/bob/page") : .status(401).header("WWW-Authenticate", "Basic realm=a")
+            case "/alice/on":
+                return isKnown ? .redirect(to: "/carol") : .status(401).header("WWW-Authenticate", "Basic realm=a")
+            case "/carol": return isKnown ? .text("carol") : .status(401).header("WWW-Authenticate", "Basic realm=a")
+            default: return .text(isKnown ? "shown" : "not shown")
+            }
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/alice/in")).text == "not shown")
+        #expect(await rig.session.load(rig.url("/alice/on")).text == "carol")
+        #expect(delegate.challenges.value.count == 2)
+    }
+
     @Test("A redirect to another origin doesn't take it along; to its own space it does")
     func redirects() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }

@@ -268,6 +268,26 @@ struct CachePolicyTests {
         #expect(await other.load(rig.url("/")).response?.statusCode == 401)
     }
 
+    @Test("What was asked for without credentials is no answer for a user who has logged in before it arrived")
+    func login() async throws {
+        let gate = Gate()
+        let rig = try Rig(delegate: DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })) { request in
+            let isUser = request.header("Authorization") != nil
+            if request.path == "/login" {
+                return isUser ? .text("in") : .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            }
+            let page = isUser ? [LoopbackServer.Step.bytes("user!")] : [.waitFor(gate), .bytes("guest")]
+            return .pieces(page).headers(["Content-Length": "5", "Cache-Control": "max-age=1000"])
+        }
+        defer { rig.stop() }
+        async let guest = rig.session.load(rig.url("/page"))
+        try await rig.server.waitForRequests(1)
+        #expect(await rig.session.load(rig.url("/login")).text == "in")
+        gate.open()
+        #expect(await guest.text == "guest")
+        #expect(await rig.session.load(rig.url("/page")).text == "user!")
+    }
+
     @Test("A suspended task gets a stored response when it is resumed, and a cancelled one gets none")
     func suspended() async throws {
         let delegate = RecordingDelegate()

@@ -75,6 +75,36 @@ struct ResumeCheckpointTests {
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }
 
+    @Test("Being resumed from, it removes what its download was itself resumed from, and not before")
+    func superseding() async throws {
+        let gate = Gate()
+        defer { gate.open() }
+        let origin = try ResumeOrigin { request in
+            guard let range = request.header("Range"), range == "bytes=\(ResumeOrigin.heldAt)-" else {
+                return .resource(ResumeOrigin.body, for: request, etag: ResumeOrigin.etag)
+            }
+            let (from, to) = (ResumeOrigin.heldAt, ResumeOrigin.length)
+            return .pieces([
+                .body(ResumeOrigin.body[from..<from + 10_000]), .waitFor(gate),
+                .body(ResumeOrigin.body[from + 10_000..<to]),
+            ]).header("ETag", ResumeOrigin.etag).partial("bytes \(from)-\(to - 1)/\(to)")
+        }
+        defer { origin.server.stop() }
+        let paused = try await PausedDownload(from: origin)
+        let session = URLSession.forDownloads(to: paused.directory, delegate: delegate)
+        let task = session.downloadTask(withResumeData: paused.resumeData)
+        task.resume()
+        try await delegate.wait(for: task) { $0.isWritten(upTo: ResumeOrigin.heldAt + 10_000) }
+        // As another process would, since this one is killed here.
+        let checkpoint = try #require(await task.checkpoint())
+        #expect(paused.directory.content.count == 2)
+        let resumed = try await ResumedDownload(checkpoint, in: paused.directory)
+        #expect(resumed.body == ResumeOrigin.bytes)
+        #expect(paused.directory.content.count == 1, "only the running one's is left")
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+    }
+
     @Test("Starts from zero once the download was cancelled")
     func cancelled() async throws {
         let origin = try ResumeOrigin()

@@ -155,6 +155,37 @@ struct TimeoutTests {
         try await rig.server.waitUntilNoConnections()
     }
 
+    @Test("While the delegate decides about the response, the idle clock stands still, and begins anew with its answer")
+    func deciding() async throws {
+        let asked = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
+        let delegate = RecordingDelegate(onResponse: { _, _, answer in asked.update { $0.append(answer) } })
+        let gate = Gate()
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/"
+                ? .pieces([.waitFor(gate), .bytes("late")]) : .fault(.insideBody(after: 10, of: 20), then: .hang)
+        } configure: {
+            $0.timeoutIntervalForRequest = 1
+        }
+        defer { rig.stop() }
+        defer { gate.open() }
+        let silent = try LoopbackServer { _ in .never }
+        defer { silent.stop() }
+        let (task, other) = (rig.session.dataTask(with: rig.url("/")), rig.session.dataTask(with: rig.url("/never")))
+        task.resume()
+        try await asked.wait { $0.count == 1 }
+        other.resume()
+        try await asked.wait { $0.count == 2 }
+        // Twice as long as both may be silent.
+        let clock = await rig.session.load(URLRequest(silent.url("/"), timeout: 2))
+        #expect(clock.error?.code == .timedOut)
+        #expect(delegate.completionCount(of: task) == 0 && delegate.completionCount(of: other) == 0)
+        for answer in asked.value { answer(.allow) }
+        gate.open()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("late".utf8))
+        #expect(try await delegate.completion(of: other)?.code == .timedOut)
+    }
+
     @Test("The resource time-out ends a task whose delegate has yet to answer the response; the answer comes too late")
     func unanswered() async throws {
         let late = Watched<(@Sendable (URLSession.ResponseDisposition) -> Void)?>(nil)

@@ -22,6 +22,10 @@ struct HopLogTests {
 
     /// What is left of so many hops, by their numbers.
     private func kept(of count: Int) throws -> [Int] {
+        try kept { log in for number in 0..<count { log.end(try MeasuredTransfer(number)) } }
+    }
+
+    private func kept(after work: (inout HopLog) throws -> Void) throws -> [Int] {
         let core = SessionCore(.ephemeral, settings: Sample.settings(), delegate: nil, delegateQueue: OperationQueue())
         let handle = TaskHandle(
             identifier: 1,
@@ -30,9 +34,26 @@ struct HopLogTests {
             consumer: .dataHandler { _, _, _ in }
         )
         var log = HopLog()
-        for number in 0..<count { log.end(try MeasuredTransfer(number)) }
+        try work(&log)
         let metrics = log.finish(for: handle, redirectCount: 0)
         return metrics.hops.compactMap { hop in hop.request.url.flatMap { Int($0.lastPathComponent) } }
+    }
+
+    @Test("An attempt that sent nothing counts only if the task ends with it")
+    func attempts() throws {
+        let ended = try kept { log in
+            log.end(try MeasuredTransfer(1))
+            log.forgetAttempt()
+        }
+        #expect(ended == [1])
+        let repeated = try kept { log in
+            log.end(try MeasuredTransfer(1))
+            log.forgetAttempt()
+            let second = try MeasuredTransfer(2)
+            log.begin(try Sample.request(), second, isMeasured: true)
+            log.end(second)
+        }
+        #expect(repeated == [2])
     }
 
     @Test("Up to 60 hops are kept, and of more the first 10 and the last 50")

@@ -169,11 +169,10 @@ struct ProtectionSpaces: Sendable {
         guard space.party == .server else { return [] }
         switch space.scheme {
         case .basic:
-            let path = path(of: url)
-            return [String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])]
+            return [basicPrefix(at: url)]
         case .digest:
             let named = digest?.domain ?? []
-            let own = named.compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }.filter {
+            let own = named.compactMap { URL(reference: $0, relativeTo: url) }.filter {
                 Origin($0) == space.origin
             }
             // If the whole domain is elsewhere, only the path itself.
@@ -183,7 +182,13 @@ struct ProtectionSpaces: Sendable {
         }
     }
 
-    private static func path(of url: URL) -> String {
+    /// What the paths begin with to which a Basic credential may be sent that was asked for at `url`.
+    static func basicPrefix(at url: URL) -> String {
+        let path = path(of: url)
+        return String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
+    }
+
+    static func path(of url: URL) -> String {
         let path = url.path(percentEncoded: true)
         return path.isEmpty ? "/" : path
     }

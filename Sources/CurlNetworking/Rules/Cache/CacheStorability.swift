@@ -64,7 +64,7 @@ enum CacheStorability {
     /// Without user names, which aren't sent as a part of the URL: nothing is stored for URLs with one.
     static func invalidatedURLs(by head: ResponseHead, at url: URL) -> [URL] {
         let others = ["Location", "Content-Location"].compactMap { head[$0] }
-            .compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
+            .compactMap { URL(reference: $0, relativeTo: url) }
             .filter { Origin($0) == Origin(url) }
         return ([url] + others).map(\.withoutUserInformation)
     }

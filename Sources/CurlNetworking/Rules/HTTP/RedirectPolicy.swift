@@ -95,7 +95,7 @@ enum RedirectPolicy {
 
     /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.
     private static func target(of location: String, from base: URL) -> URL? {
-        guard let resolved = URL(string: location, relativeTo: base)?.absoluteURL else { return nil }
+        guard let resolved = URL(reference: location, relativeTo: base) else { return nil }
         let target = UnixSocketURL.redirected(to: resolved, from: base)
         return target.fragment == nil ? target.withFragment(of: base) : target
     }

@@ -13,7 +13,7 @@ struct UploadResource: Codable, Equatable, Sendable {
     /// no delegate is asked whether the body may go there.
     init?(offeredBy head: ResponseHead, to base: URL) {
         guard head.status == 104, let version = head.uploadVersion, let location = head["Location"],
-            let url = URL(string: location, relativeTo: base)?.absoluteURL, let origin = Origin(base)
+            let url = URL(reference: location, relativeTo: base), let origin = Origin(base)
         else { return nil }
         let target = UnixSocketURL.redirected(to: url, from: base)
         guard Origin(target) == origin else { return nil }

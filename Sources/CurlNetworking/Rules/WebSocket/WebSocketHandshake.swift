@@ -30,10 +30,18 @@ struct WebSocketHandshake: Equatable, Sendable {
 
     // MARK: - The request
 
+    /// Names the protocols that the program speaks.
+    static let protocolField = "Sec-WebSocket-Protocol"
+
+    /// Those that a field of the program's names; none without one.
+    static func protocols(in field: String?) -> [String] {
+        (field?.split(separator: ",") ?? []).map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+
     /// Fields that the handshake itself sets, whatever the program does, and those that make no sense without a body.
     private static let ownFields = [
         "Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Extensions",
-        "Sec-WebSocket-Protocol", "Sec-WebSocket-Accept", "Content-Length", "Transfer-Encoding", "Content-Type",
+        protocolField, "Sec-WebSocket-Accept", "Content-Length", "Transfer-Encoding", "Content-Type",
         "Expect", "Accept-Encoding", "TE", "Trailer", "HTTP2-Settings",
     ]
 
@@ -47,7 +55,7 @@ struct WebSocketHandshake: Equatable, Sendable {
         head.add("Connection", "Upgrade")
         head.add("Sec-WebSocket-Version", "13")
         head.add("Sec-WebSocket-Key", key)
-        if !offer.protocols.isEmpty { head.add("Sec-WebSocket-Protocol", offer.protocols.joined(separator: ", ")) }
+        if !offer.protocols.isEmpty { head.add(Self.protocolField, offer.protocols.joined(separator: ", ")) }
         if let compression = offer.compression { head.add("Sec-WebSocket-Extensions", compression.field) }
         return head
     }

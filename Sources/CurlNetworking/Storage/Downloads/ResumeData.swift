@@ -10,6 +10,8 @@ struct ResumeData: Codable, Equatable, Sendable {
     /// nil if the server didn't say.
     var completeLength: Int64?
     var partialFile: PartialFile
+    /// What that file was copied from, if the download still runs: once this data is used, nobody needs it any more.
+    var superseded: PartialFile?
 
     private static let currentVersion = 1
 
@@ -59,7 +61,7 @@ struct ResumeData: Codable, Equatable, Sendable {
     // The request's entries stand beside the others.
 
     private enum CodingKeys: CodingKey {
-        case version, validator, completeLength, partialFile
+        case version, validator, completeLength, partialFile, superseded
     }
 
     init(from decoder: any Decoder) throws {
@@ -69,6 +71,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         validator = try container.decode(Resumption.Validator.self, forKey: .validator)
         completeLength = try container.decodeIfPresent(Int64.self, forKey: .completeLength)
         partialFile = try container.decode(PartialFile.self, forKey: .partialFile)
+        superseded = try container.decodeIfPresent(PartialFile.self, forKey: .superseded)
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -78,6 +81,7 @@ struct ResumeData: Codable, Equatable, Sendable {
         try container.encode(validator, forKey: .validator)
         try container.encodeIfPresent(completeLength, forKey: .completeLength)
         try container.encode(partialFile, forKey: .partialFile)
+        try container.encodeIfPresent(superseded, forKey: .superseded)
     }
 
     // MARK: - To another directory

@@ -46,6 +46,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         var isPaused = false
         /// More is waiting for the delegate's loop than should be.
         var isFull = false
+        /// FTP's loop, which may have been waiting for another server, has begun the transfer.
+        var hasBegun = false
         /// libcurl's own can be asked for on FTP's loop alone, which may be waiting for another server.
         var phase = TransferPhase.preparing
     }
@@ -85,6 +87,12 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     var isPaused: Bool { shared.withLock { $0.isPaused } }
     var phase: TransferPhase { shared.withLock { $0.phase } }
+
+    func hasMovedUnseen() -> Bool {
+        guard !shared.withLock({ $0.hasBegun }) else { return false }
+        lastActivity = loop.now
+        return true
+    }
 
     func setPaused(_ isPaused: Bool) {
         lastActivity = loop.now
@@ -146,6 +154,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 
     private func startTransfer() {
         guard !isStopped else { return }
+        shared.withLock { $0.hasBegun = true }
         do throws(TransferFailure) {
             let multi = try connections.currentMulti()
             easy = try multi.start(options, handler: self, hooks: hooks)
@@ -153,6 +162,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
             // An HTTP proxy doesn't speak first: it may have the request for long.
             if options.httpProxy == nil { shared.withLock { $0.phase = .connecting } }
             nudgeUntilDataFlows()
+            // The idle clock begins now.
+            post(nil)
         } catch {
             end()
             post(.finished(URLError(error, of: hooks, url: request.url)))

@@ -199,6 +199,32 @@ struct RedirectPolicyTests {
         )
     }
 
+    @Test(
+        "So they are beside characters that have to be encoded",
+        arguments: [
+            ("/new%20folder/a b", "http://example.com/new%20folder/a%20b"),
+            (
+                "/login?next=https%3A%2F%2Fx.example%2F&s=a|b",
+                "http://example.com/login?next=https%3A%2F%2Fx.example%2F&s=a%7Cb"
+            ),
+            ("/wiki/Zürich%2FKreis", "http://example.com/wiki/Z%C3%BCrich%2FKreis"),
+            ("https://other.example/a%20b?c[1]#d e#f", "https://other.example/a%20b?c%5B1%5D#d%20e%23f"),
+            ("//other.example/%C3%A4?ä", "http://other.example/%C3%A4?%C3%A4"),
+            ("?a|b%20", "http://example.com/?a%7Cb%20"),
+            ("/100%/%zz %41", "http://example.com/100%25/%25zz%20%41"), ("#%20 a", "http://example.com/#%20%20a"),
+        ]
+    )
+    func partlyEncoded(location: String, expected: String) throws {
+        let next = try Self.followed(302, location, to: Sample.request("http://example.com/"))
+        #expect(next.url?.absoluteString == expected)
+    }
+
+    @Test("A host in Unicode may stand beside them")
+    func unicodeHost() throws {
+        let next = try Self.followed(302, "https://zürich.example/a%20b c", to: Sample.request())
+        #expect(next.url?.absoluteString == "https://xn--zrich-kva.example/a%20b%20c")
+    }
+
     @Test("A Location that isn't quite a URL is mended rather than refused", arguments: ["/with space", "/ümlaut"])
     func sloppyLocation(location: String) throws {
         let next = try Self.followed(302, location, to: Sample.request())
