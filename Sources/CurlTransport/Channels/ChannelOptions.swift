@@ -39,7 +39,7 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var receiveBufferSize: Int { Self.mostReceivedAtOnce }
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
-        if let connectTimeout { try easy.set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.count(of: .milliseconds(1))) }
+        if let connectTimeout { try easy.setConnectTimeout(connectTimeout) }
     }
 
     package func applyOwn(to easy: EasyHandle) throws(TransferFailure) {

@@ -45,7 +45,7 @@ extension EasyHandle {
     /// Holds back the transfer's result until it is resumed. Outside of libcurl.
     func keep(_ result: TransferResult) {
         pausing.result = result
-        pausing.hasKeptResult = true
+        pausing.result?.wasKept = true
     }
 
     /// Whether a result is held back.

@@ -33,7 +33,8 @@ struct HTTP2StalledInput {
     ///
     /// - Returns: Whether there is something to look at now.
     mutating func requestGoesOut(_ easy: EasyHandle) -> Bool {
-        guard easy.http2Input.noteRequest() > 1 else { return false }
+        defer { easy.http2Input.hasBegunRequest = true }
+        guard easy.http2Input.hasBegunRequest else { return false }
         addSuspect(easy)
         return true
     }
@@ -96,8 +97,8 @@ struct HTTP2StalledInput {
 struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
-    /// How often libcurl has begun to send the request.
-    private var requests = 0
+    /// libcurl has begun to send the request.
+    var hasBegunRequest = false
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
     private(set) var wasReadFor = false
     /// How often it has been since the handler last said that nothing follows.
@@ -112,12 +113,6 @@ struct HTTP2InputState {
 
     /// libcurl is to be made to read for the upload once more when it has written.
     var mayBeReadForAgain: Bool { wasReadFor && reads < Self.mostReads }
-
-    /// libcurl begins to send the request. Returns how often it has.
-    mutating func noteRequest() -> Int {
-        requests += 1
-        return requests
-    }
 
     /// libcurl is made to read for the upload now.
     mutating func noteRead() {

@@ -19,7 +19,7 @@ extension TransferFailure {
             self.text = "The proxy's certificate: \(self.text)"
         }
         isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.usesKeptConnection
-        isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !easy.pausing.hasKeptResult
+        isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if easy.sharing.wasRefused { self = ofRefusedRequest }
     }
 }

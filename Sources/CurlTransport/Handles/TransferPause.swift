@@ -6,6 +6,4 @@ struct TransferPause {
     var continuation: Int?
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
-    /// A result was held back.
-    var hasKeptResult = false
 }

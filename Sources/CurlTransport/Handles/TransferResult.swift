@@ -8,6 +8,8 @@ struct TransferResult {
     let systemErrno: Int32
     /// nil for libcurl's own.
     let text: String?
+    /// The transfer was paused when it ended, and libcurl may have dropped what had arrived.
+    var wasKept = false
 
     init(code: CURLcode, systemErrno: Int32 = 0, text: String? = nil) {
         self.code = code

@@ -32,21 +32,20 @@ struct AsyncTextTests {
         try await collect(Bytes(bytes: Array(text.utf8)).lines)
     }
 
-    @Test("What was read before an error is neither a line nor a character")
-    func brokenOff() async throws {
-        let bytes = AsyncThrowingStream<UInt8, any Error> { continuation in
-            for byte in "line\npartial".utf8 { continuation.yield(byte) }
+    private static func brokenOff(after text: String) -> AsyncThrowingStream<UInt8, any Error> {
+        AsyncThrowingStream { continuation in
+            for byte in text.utf8 { continuation.yield(byte) }
             continuation.finish(throwing: URLError(.networkConnectionLost))
         }
-        var lines = bytes.lines.makeAsyncIterator()
+    }
+
+    @Test("What was read before an error is neither a line nor a character")
+    func brokenOff() async throws {
+        var lines = Self.brokenOff(after: "line\npartial").lines.makeAsyncIterator()
         #expect(try await lines.next() == "line")
         await #expect(throws: URLError.self) { _ = try await lines.next() }
         #expect(try await lines.next() == nil)
-        let more = AsyncThrowingStream<UInt8, any Error> { continuation in
-            for byte in "ab".utf8 { continuation.yield(byte) }
-            continuation.finish(throwing: URLError(.networkConnectionLost))
-        }
-        var characters = more.characters.makeAsyncIterator()
+        var characters = Self.brokenOff(after: "ab").characters.makeAsyncIterator()
         #expect(try await characters.next() == "a")
         await #expect(throws: URLError.self) { _ = try await characters.next() }
         #expect(try await characters.next() == nil)

@@ -10,42 +10,28 @@ extension URL {
     }
 
     private static func encoded(_ reference: String) -> String {
-        let bytes = Array(reference.utf8)
-        let start = lengthOfSchemeAndAuthority(bytes)
-        var encoded = bytes[..<start]
-        var isInFragment = false
-        for (index, byte) in bytes.enumerated().dropFirst(start) {
-            let isEscape = byte == UInt8(ascii: "%") && bytes[(index + 1)...].prefix(2).count(where: \.isHexDigit) == 2
-            let beginsFragment = byte == UInt8(ascii: "#") && !isInFragment
-            if beginsFragment { isInFragment = true }
-            if isEscape || beginsFragment || isValid(byte) {
-                encoded.append(byte)
-            } else {
-                encoded += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
-            }
-        }
-        return String(decoding: encoded, as: UTF8.self)
+        let start = endOfAuthority(in: reference)
+        let fragment = reference.utf8[start...].firstIndex(of: UInt8(ascii: "#")) ?? reference.endIndex
+        let encoded = reference[..<start] + encoded(reference[start..<fragment])
+        return encoded + (fragment < reference.endIndex ? "#" + Self.encoded(reference[fragment...].dropFirst()) : "")
+    }
+
+    /// What paths, queries and fragments may have, and percent signs.
+    private static let allowed = CharacterSet.urlQueryAllowed.union(["%"])
+
+    private static func encoded(_ part: Substring) -> String {
+        let strayPercent = /%(?![0-9A-Fa-f]{2})/.matchingSemantics(.unicodeScalar)
+        return part.replacing(strayPercent, with: "%25").addingPercentEncoding(withAllowedCharacters: allowed)
+            ?? String(part)
     }
 
     /// The host may be a name in Unicode.
-    private static func lengthOfSchemeAndAuthority(_ bytes: [UInt8]) -> Int {
+    private static func endOfAuthority(in reference: String) -> String.Index {
+        let bytes = reference.utf8
         let delimiter = bytes.firstIndex { "/?#:".utf8.contains($0) }
-        let start = delimiter.map { bytes[$0] == UInt8(ascii: ":") ? $0 + 1 : 0 } ?? 0
-        guard bytes[start...].starts(with: "//".utf8) else { return start }
-        return bytes[(start + 2)...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.count
+        let hasScheme = delimiter.map { bytes[$0] == UInt8(ascii: ":") } ?? false
+        let rest = hasScheme ? bytes[(delimiter ?? bytes.endIndex)...].dropFirst() : bytes[...]
+        guard rest.starts(with: "//".utf8) else { return rest.startIndex }
+        return rest.dropFirst(2).firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
     }
-
-    /// Whether a path, query and fragment may have it.
-    private static func isValid(_ byte: UInt8) -> Bool {
-        let character = Character(Unicode.Scalar(byte))
-        return byte < 0x80 && (character.isLetter || character.isNumber || "-._~!$&'()*+,;=:@/?".contains(character))
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHexDigit: Bool { Character(Unicode.Scalar(self)).isHexDigit }
 }
