@@ -8,8 +8,9 @@ struct TLSPlan: Sendable {
     private let minimumVersion: tls_protocol_version_t?
     private let maximumVersion: tls_protocol_version_t
     private let environment: [String: String]
-    /// One for each set of authorities in the configuration, shared by hosts.
+    /// One for each set of authorities in the configuration, shared by hosts and with other sessions.
     private let stores: [TrustStore.Content: TrustStore]
+    private static let allStores = WeakTable<TrustStore.Content, TrustStore>()
     private let marks: [TrustStore.Content: String]
     /// nil if names are not looked up over HTTPS, or if the system's authorities count.
     private let resolverTrust: ResolverTrust?
@@ -22,7 +23,9 @@ struct TLSPlan: Sendable {
         self.environment = environment
         let all = [curl.tls] + curl.hosts.patterns.compactMap { curl.hosts[$0].tls }
         let stores = Dictionary(
-            all.compactMap { $0.trustContent(environment: environment) }.map { ($0, TrustStore($0)) },
+            all.compactMap { $0.trustContent(environment: environment) }.map { content in
+                (content, Self.allStores.object(for: content) { TrustStore(content) })
+            },
             uniquingKeysWith: { first, _ in first }
         )
         let own = curl.names.dnsOverHTTPS.flatMap { _ in curl.tls.trustContent(environment: environment) }
@@ -31,12 +34,13 @@ struct TLSPlan: Sendable {
         marks = Dictionary(uniqueKeysWithValues: stores.keys.map { ($0, $0.mark) })
     }
 
-    /// libcurl's settings for connections to `origin`; empty for the defaults.
+    /// libcurl's settings for connections to `origin`, where they differ from its defaults.
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         let resolverTrust = resolverTrust.map { [$0] } ?? []
         guard origin.usesTLS else { return resolverTrust }
         do throws(TransferFailure) {
-            let (settings, store) = try content(for: origin, hosts)
+            let (settings, own) = try content(for: origin, hosts)
+            let store = own ?? (settings.verifiesServer && TrustStore.replacesDefault ? .system : nil)
             return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? []) + resolverTrust
         } catch {
             return [ImpossibleTLS(failure: error)]
@@ -146,7 +150,7 @@ extension TrustStore.Content {
 }
 
 extension CurlOptions.TLSOptions {
-    /// The authorities to trust; nil for libcurl's default.
+    /// The authorities to trust; nil for the system's.
     func trustContent(environment: [String: String]) -> TrustStore.Content? {
         var authorities: [TrustStore.Source]
         if let trustRoots {

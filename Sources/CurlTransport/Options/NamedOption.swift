@@ -57,18 +57,23 @@ extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
         // libcurl's own decoding can't be interrupted within a body, and stays off.
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
+        if option.name == "CA_CACHE_TIMEOUT" { return try setCacheTimeout(number) }
         switch option.kind {
         case .largeNumber: try set(option.option, offset: Int64(number))
         default: try set(option.option, number)
+        }
+        if option.name == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
+            tls.changeTrust { $0.acceptsIntermediates = false }
         }
     }
 
     /// nil resets the option.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
+        if option.namesAuthorities { try removeTrustStore() }
         if let string { try set(option.option, string) } else { try clear(option.option) }
-        if option.namesAuthorities { removeTrustStore() }
+        if option.name == "CRLFILE", let string { tls.changeTrust { $0.revocationLists.append(string) } }
         if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
-        if option.name == "PROXY" { tls.hasSecureProxy = string?.lowercased().hasPrefix("https:") ?? false }
+        if option.name == "PROXY" { try prepare(forProxy: string) }
     }
 
     package func set(_ option: NamedOption, list: [String]) throws(TransferFailure) {
@@ -77,7 +82,7 @@ extension EasyHandle {
 
     /// libcurl keeps a copy of the bytes.
     package func set(_ option: NamedOption, blob: UnsafeRawBufferPointer) throws(TransferFailure) {
+        if option.namesAuthorities { try removeTrustStore() }
         try check(clibcurl_easy_set_blob(handle, option.option, blob.baseAddress, blob.count))
-        if option.namesAuthorities { removeTrustStore() }
     }
 }

@@ -1,32 +1,42 @@
 import CCurlNetworkingLibcurl
 
 extension EasyHandle {
-    /// The TLS setup of a transfer's connections.
-    struct TLSSetup {
-        /// Called in this order for each connection.
-        fileprivate var hooks: [any TLSHook] = []
-        /// A hook's explanation of a failure for which libcurl has no text.
-        var complaint: String?
-        /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may be over.
-        var session: UnsafeRawPointer?
-        /// Whether the transfer's proxy speaks TLS itself.
-        var hasSecureProxy = false
-        /// The last handshake was with the server, through the proxy's tunnel.
-        fileprivate var wasServersTurn = false
-    }
-
     /// Calls `hook` for each connection that this transfer makes. Before the transfer.
     func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
         if tls.hooks.isEmpty {
             try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
             try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
         }
-        tls.hooks.append(hook)
+        tls.add(hook)
     }
 
-    /// Drops the session's own authorities, because the program has set others. Before the transfer.
-    func removeTrustStore() {
-        tls.hooks.removeAll { $0 is TrustStore || $0 is ResolverTrust }
+    /// Drops the session's own authorities, because the program is about to set others. Before the transfer.
+    func removeTrustStore() throws(TransferFailure) {
+        tls.removeResolverTrust()
+        if let store = tls.store { try remove(store) }
+    }
+
+    private func remove(_ store: TrustStore) throws(TransferFailure) {
+        tls.remove(store)
+        if store === TrustStore.system, let file = clibcurl_version_info().pointee.cainfo {
+            try set(CURLOPT_CAINFO, String(cString: file))
+        }
+        try setCacheTimeout(tls.cacheTimeout)
+    }
+
+    /// Before the transfer, after its authorities are set.
+    func prepare(forProxy url: String?) throws(TransferFailure) {
+        tls.hasSecureProxy = url?.lowercased().hasPrefix("https:") ?? false
+        // The proxy's authorities are parsed by libcurl, which should do that once, and has one cache for both.
+        if tls.hasSecureProxy, let store = tls.store, store === TrustStore.system { try remove(store) }
+    }
+
+    /// In seconds. Before the transfer.
+    func setCacheTimeout(_ timeout: Int) throws(TransferFailure) {
+        tls.cacheTimeout = timeout
+        // libcurl would take one store for all that hooks have set.
+        guard CurlLibrary.hasCACache, tls.store == nil else { return }
+        try set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), timeout)
     }
 
     /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for
@@ -40,13 +50,8 @@ extension EasyHandle {
         return CURLE_OK
     }
 
-    /// Whether the handshake about to begin is with the proxy rather than with the server through the proxy's tunnel. Each call counts as
-    /// one handshake.
     private func securesProxy() -> Bool {
-        guard tls.hasSecureProxy else { return false }
-        // libcurl keeps the response to the last CONNECT when it makes another connection, which starts with the proxy.
-        let isTunnelled = 200..<300 ~= longInfo(CURLINFO_HTTP_CONNECTCODE) && !tls.wasServersTurn
-        tls.wasServersTurn = isTunnelled
-        return !isTunnelled
+        let connectCode = longInfo(CURLINFO_HTTP_CONNECTCODE)
+        return tls.securesProxy(connectCode: connectCode)
     }
 }

@@ -279,8 +279,6 @@ extension TLSClient.Peer {
     // SSL_CTRL_SET_MIN_PROTO_VERSION and SSL_CTRL_SET_MAX_PROTO_VERSION
     private static let (setsMinimum, setsMaximum): (Int32, Int32) = (123, 124)
     private static let defaultMinimum: UInt16 = 0x0303
-    /// Parsed with the first connection.
-    private static let systemTrust = TrustStore(TrustStore.Content(authorities: [.system]))
 
     /// Prepares an `SSL_CTX`.
     fileprivate func setUp(_ context: OpenSSL.Pointer, _ functions: TLSClientFunctions) throws(TransferFailure) {
@@ -303,7 +301,7 @@ extension TLSClient.Peer {
             )
         }
         guard settings.verifiesServer else { return }
-        if let complaint = (trust ?? Self.systemTrust).use(in: context) {
+        if let complaint = (trust ?? .system).use(in: context) {
             throw TransferFailure(code: .sslCACertBadFile, text: complaint, phase: .securing)
         }
     }

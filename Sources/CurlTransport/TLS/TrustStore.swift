@@ -2,8 +2,8 @@ import CCurlNetworkingLibcurl
 import Glibc
 import CurlNetworkingLocks
 
-/// The authorities that connections to servers trust instead of the system's: parsed once, for the first connection, and shared by all
-/// later ones. libcurl caches parsed certificates too, but only one set, which remains the default's.
+/// The authorities that connections to servers trust: parsed for the first connection, shared by all later ones, and read again once a
+/// file has changed. libcurl caches parsed certificates too, but one set only, and for each session anew.
 ///
 /// `@unchecked Sendable`: `content` never changes, and `loaded` is guarded.
 package final class TrustStore: ConnectionSettings, @unchecked Sendable {
@@ -23,6 +23,8 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
         package var authorities: [Source]
         /// Files, PEM or DER. If there are any, every certificate of a chain except the root needs a list from its issuer.
         package var revocationLists: [String]
+        /// Whether a chain may end with an intermediate certificate that is among the authorities.
+        var acceptsIntermediates = true
 
         package init(authorities: [Source], revocationLists: [String] = []) {
             self.authorities = authorities
@@ -42,6 +44,12 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
             return revocationLists.isEmpty && Set(kinds).count == kinds.count
         }
     }
+
+    /// The system's authorities, for the whole process: some 150 certificates, which take tens of milliseconds to parse.
+    package static let system = TrustStore(Content(authorities: [.system]))
+
+    /// Whether `system` takes the place of libcurl's own reading of the same file.
+    package static let replacesDefault = CurlLibrary.hasCAFile && TrustFunctions.loaded != nil
 
     package let content: Content
     private let loaded = Mutex<Loaded?>(nil)
@@ -89,13 +97,13 @@ extension TrustStore: TLSHook {
         guard let functions = TrustFunctions.loaded else { return "This takes a libcurl with OpenSSL." }
         let result = loaded.withLock { loaded -> Result<Void, Complaint> in
             do throws(Complaint) {
-                if loaded == nil { loaded = try Loaded(content, functions) }
-                if let loaded { functions.useStore(context, loaded.pointer) }
-                return .success(())
+                if loaded?.isCurrent != true { loaded = try Loaded(content, functions) }
             } catch {
-                // Not cached: the file may have been repaired by the next connection.
-                return .failure(error)
+                // A file that is being replaced may be missing for a moment. The next connection looks again.
+                if loaded == nil { return .failure(error) }
             }
+            if let loaded { functions.useStore(context, loaded.pointer) }
+            return .success(())
         }
         functions.clearErrors()
         guard case .failure(let complaint) = result else { return nil }
@@ -128,12 +136,52 @@ extension ResolverTrust: TLSHook {
     }
 }
 
+extension TrustStore.Source {
+    /// Where libcurl looks for the system's authorities; nil if it was built without.
+    fileprivate static var ofSystem: Self? {
+        let information = clibcurl_version_info().pointee
+        if CurlLibrary.hasCAFile, let file = information.cainfo { return .file(String(cString: file)) }
+        return information.capath.map { .directory(String(cString: $0)) }
+    }
+
+    fileprivate var path: String? {
+        switch self {
+        case .system: Self.ofSystem?.path
+        case .file(let path), .directory(let path): path
+        case .certificate: nil
+        }
+    }
+}
+
+extension TrustStore.Content {
+    fileprivate var paths: [String] { authorities.compactMap(\.path) + revocationLists }
+}
+
+/// What a file was: another one in its place, and a change of its content, make another stamp.
+private struct FileStamp: Equatable {
+    private let device, inode, size: UInt64
+    private let modified, changed: [Int]
+
+    /// nil if there is no such file.
+    init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        size = UInt64(bitPattern: Int64(status.st_size))
+        modified = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+        changed = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+    }
+}
+
 /// An OpenSSL certificate store.
 ///
 /// `@unchecked Sendable`: it never changes once made, and OpenSSL counts its references thread-safely.
 private final class Loaded: @unchecked Sendable {
     let pointer: OpenSSL.Pointer
     private let functions: TrustFunctions
+    /// What the files and directories were before they were read.
+    private let stamps: [String: FileStamp?]
 
     // X509_V_FLAG_PARTIAL_CHAIN: an intermediate certificate may serve as an authority. libcurl sets the same.
     private static let partialChain: UInt = 0x80000
@@ -146,8 +194,12 @@ private final class Loaded: @unchecked Sendable {
         guard let pointer = functions.newStore() else { throw TrustStore.Complaint(text: "There is no memory left.") }
         self.pointer = pointer
         self.functions = functions
-        let isChecked = !content.revocationLists.isEmpty
-        _ = functions.setFlags(pointer, isChecked ? Self.checkRevocation : Self.partialChain)
+        stamps = Dictionary(content.paths.map { ($0, FileStamp($0)) }, uniquingKeysWith: { first, _ in first })
+        if !content.revocationLists.isEmpty {
+            _ = functions.setFlags(pointer, Self.checkRevocation)
+        } else if content.acceptsIntermediates {
+            _ = functions.setFlags(pointer, Self.partialChain)
+        }
         for source in content.authorities { try add(source) }
         for path in content.revocationLists { try addRevocationList(path) }
     }
@@ -156,9 +208,13 @@ private final class Loaded: @unchecked Sendable {
         functions.freeStore(pointer)
     }
 
+    /// Whether the files are still those that were read.
+    var isCurrent: Bool { stamps.allSatisfy { path, stamp in FileStamp(path) == stamp } }
+
     private func add(_ source: TrustStore.Source) throws(TrustStore.Complaint) {
         switch source {
-        case .system: try addSystem()
+        case .system:
+            if let source = TrustStore.Source.ofSystem { try add(source) }
         case .file(let path):
             guard functions.loadLocations(pointer, path, nil) != 1, !addCertificate(CertificateFile.content(of: path))
             else {
@@ -171,15 +227,6 @@ private final class Loaded: @unchecked Sendable {
         case .certificate(let bytes):
             guard !addCertificate(bytes) else { return }
             throw TrustStore.Complaint(text: "A certificate in curl.tls isn't valid.")
-        }
-    }
-
-    private func addSystem() throws(TrustStore.Complaint) {
-        let information = clibcurl_version_info().pointee
-        if CurlLibrary.hasCAFile, let file = information.cainfo {
-            try add(.file(String(cString: file)))
-        } else if let directory = information.capath {
-            try add(.directory(String(cString: directory)))
         }
     }
 

@@ -62,4 +62,67 @@ struct ConfiguredAuthorityTests {
             #expect(result.error?.code == .serverCertificateHasUnknownRoot, "\(result)")
         }
     }
+
+    @Test("A revocation list counts for the transfer that it is set on, and for no other one")
+    func revocationList() async throws {
+        let nginx = try TLSNginx.shared()
+        let list = nginx.site.revocationList.path
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+            $0.curl.configureTransfer = { transfer, request in
+                try transfer.set("FRESH_CONNECT", true)
+                try transfer.set("SSL_SESSIONID_CACHE", false)
+                if request.url?.path == "/listed" { try transfer.set("CRLFILE", list) }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(nginx.url(.showing(.good), "/listed")).response != nil)
+        for _ in 1...2 {
+            let listed = await session.load(nginx.url(.showing(.revoked), "/listed"))
+            #expect(listed.error?.code == .serverCertificateUntrusted, "\(listed)")
+            let unlisted = await session.load(nginx.url(.showing(.revoked)))
+            #expect(unlisted.response?.statusCode == 200, "\(unlisted)")
+        }
+    }
+
+    @Test("Intermediates are no authorities for a transfer that says so")
+    func partialChain() async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(nginx.site.certificate(.good))]
+            $0.curl.configureTransfer = { transfer, request in
+                try transfer.set("FRESH_CONNECT", true)
+                try transfer.set("SSL_SESSIONID_CACHE", false)
+                // CURLSSLOPT_NO_PARTIALCHAIN
+                if request.url?.path == "/whole" { try transfer.set("SSL_OPTIONS", 4) }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        for _ in 1...2 {
+            #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == 200)
+            let whole = await session.load(nginx.url(.showing(.good), "/whole"))
+            #expect(whole.error?.code == .serverCertificateHasUnknownRoot, "\(whole)")
+        }
+    }
+
+    @Test("libcurl's cache of authorities doesn't hand one host's on to another")
+    func cache() async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.forTest {
+            $0.curl.hosts[nginx.pattern(.showing(.good))].tls = CurlOptions.TLSOptions(trustRoots: nginx.site.authority)
+            $0.curl.hosts[nginx.pattern(.new)].tls = CurlOptions.TLSOptions(trustRoots: nginx.site.foreignAuthority)
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("CA_CACHE_TIMEOUT", 1000) }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == 200)
+        let other = await session.load(nginx.url(.new))
+        #expect(other.error?.code == .serverCertificateHasUnknownRoot, "\(other)")
+    }
+}
+
+extension CurlOptions.TLSOptions {
+    fileprivate init(trustRoots file: URL) {
+        self.init()
+        trustRoots = [.file(file)]
+    }
 }

@@ -110,4 +110,35 @@ struct TLSTrustTests {
         #expect(await session.load(nginx.url(.new)).response?.statusCode == 200)
         #expect(await session.load(nginx.url(.old)).response?.statusCode == 200)
     }
+
+    @Test("A session needs nothing parsed that another one has")
+    func sharing() async throws {
+        let nginx = try TLSNginx.shared()
+        let directory = try TemporaryDirectory()
+        let copy = directory.url.appendingPathComponent("authority.pem")
+        try FileManager.default.copyItem(at: nginx.site.authority, to: copy)
+        let sessions = (0..<2).map { _ in URLSession.forTest { $0.curl.tls.trustRoots = [.file(copy)] } }
+        defer { for session in sessions { session.invalidateAndCancel() } }
+        #expect(await sessions[0].load(nginx.url(.showing(.good))).response?.statusCode == 200)
+        try FileManager.default.removeItem(at: copy)
+        #expect(await sessions[1].load(nginx.url(.showing(.good))).response?.statusCode == 200)
+    }
+
+    @Test("New connections read a file of authorities again once it has changed")
+    func changing() async throws {
+        let nginx = try TLSNginx.shared()
+        let directory = try TemporaryDirectory()
+        let file = directory.url.appendingPathComponent("authority.pem")
+        try FileManager.default.copyItem(at: nginx.site.foreignAuthority, to: file)
+        let session = URLSession.forTest { $0.curl.tls.trustRoots = [.file(file)] }
+        defer { session.invalidateAndCancel() }
+        let url = nginx.url(.showing(.good))
+        #expect(await session.load(url).error?.code == .serverCertificateHasUnknownRoot)
+        try FileManager.default.removeItem(at: file)
+        #expect(await session.load(url).error?.code == .serverCertificateHasUnknownRoot)
+        try Data("not a certificate".utf8).write(to: file)
+        #expect(await session.load(url).error?.code == .serverCertificateHasUnknownRoot)
+        try Data(contentsOf: nginx.site.authority).write(to: file)
+        #expect(await session.load(url).response?.statusCode == 200)
+    }
 }

@@ -21,10 +21,24 @@ struct TLSPlanTests {
 
     private static let file = CurlOptions.TLSOptions.CertificateSource.file(URL(fileURLWithPath: "/a.pem"))
 
-    @Test("Nothing by default")
+    /// Nothing but whose certificates are trusted by default.
+    private func isDefault(_ settings: [any ConnectionSettings]) -> Bool {
+        settings.count == 1 && settings.first as? TrustStore === TrustStore.system
+    }
+
+    @Test("By default, only that the system's authorities are trusted, which are parsed once for all sessions")
     func nothing() throws {
-        #expect(try settings("https://example.com/").isEmpty)
-        #expect(try settings("https://example.com/", environment: ["SSL_CERT_FILE": "", "SSL_CERT_DIR": ""]).isEmpty)
+        #expect(isDefault(try settings("https://example.com/")))
+        let empty = ["SSL_CERT_FILE": "", "SSL_CERT_DIR": ""]
+        #expect(isDefault(try settings("https://example.com/", environment: empty)))
+    }
+
+    @Test("No authorities are read where any certificate will do")
+    func unverified() throws {
+        let settings = try settings("https://example.com/") {
+            $0.curl.hosts["example.com"].trustsAnyCertificate = true
+        }
+        #expect(settings.count == 1 && (settings.first as? TLSSettings)?.verifiesServer == false)
     }
 
     @Test("Nothing where there is no TLS", arguments: ["http://example.com/", "ftp://example.com/"])
@@ -56,6 +70,19 @@ struct TLSPlanTests {
         #expect((settings.first as? TrustStore)?.content.authorities == [.system, .file("/a.pem")])
     }
 
+    @Test("Sessions with the same authorities share what was parsed of them")
+    func sharedBySessions() throws {
+        let stores = try (0..<2).map { _ in
+            try #require(
+                try settings("https://a.example/") { $0.curl.tls.additionalTrustRoots = [Self.file] }.first
+                    as? TrustStore
+            )
+        }
+        #expect(stores[0] === stores[1])
+        let other = try settings("https://a.example/") { $0.curl.tls.trustRoots = [Self.file] }
+        #expect(other.first as? TrustStore !== stores[0])
+    }
+
     @Test("Origins with the same authorities share what was parsed of them")
     func sharing() throws {
         let configuration = URLSessionConfiguration.ephemeral
@@ -82,7 +109,7 @@ struct TLSPlanTests {
         #expect(a.cipherList == "A:B")
         #expect(a.publicKeyPins == "sha256//x;sha256//y")
         #expect(a.verifiesServer)
-        #expect(try settings("https://b.example/", configure).isEmpty)
+        #expect(isDefault(try settings("https://b.example/", configure)))
         let c = try #require(try settings("https://c.example/", configure).first as? TLSSettings)
         #expect(!c.verifiesServer)
         #expect(c.cipherList == "A:B")
@@ -107,7 +134,7 @@ struct TLSPlanTests {
         let lowered = try #require(try settings("https://old.example/", configure).first as? TLSSettings)
         #expect(lowered.minimumVersion == 0x0302)
         #expect(lowered.maximumVersion == 0x0302)
-        #expect(try settings("https://new.example/", configure).isEmpty)
+        #expect(isDefault(try settings("https://new.example/", configure)))
     }
 
     @Test("There are none that contradict each other, and none of DTLS")
