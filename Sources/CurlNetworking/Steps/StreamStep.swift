@@ -61,7 +61,7 @@ final class StreamStep: Step, @unchecked Sendable {
             state = .found(unread)
             return .pass
         }
-        if host.owner.body.isInRequest, let stream = unspentStream(of: host.request, host) {
+        if !host.owner.body.isStreamedUpload, let stream = unspentStream(of: host.request, host) {
             use(stream, for: host.request, host)
             if case .found = state { return .pass }
             return .wait
@@ -80,9 +80,9 @@ final class StreamStep: Step, @unchecked Sendable {
     /// Whether the current request has a stream for its body: the task's, or one that it got on its way.
     private func sendsStream(_ host: any StepHost) -> Bool {
         let body = host.owner.body
-        guard body.isStream else { return body.isInRequest && host.request?.httpBodyStream != nil }
-        return body.isKept(by: host.request, after: host.steps.redirect)
-            || unspentStream(of: host.request, host) != nil
+        let isKept = body.isKept(by: host.request, after: host.steps.redirect)
+        if body.isStream { return isKept || unspentStream(of: host.request, host) != nil }
+        return host.request?.httpBodyStream != nil && (body.isInRequest || !isKept)
     }
 
     private func part(of request: URLRequest?, _ host: any StepHost) -> BodyPart {

@@ -34,6 +34,11 @@ struct TaskBody: Sendable {
         }
     }
 
+    /// Whether the delegate is asked for the first stream too.
+    var isStreamedUpload: Bool {
+        if case .stream = source { true } else { false }
+    }
+
     /// Whether it is the stream of the task's original request.
     func hasBegunWith(_ stream: InputStream) -> Bool { originalRequest?.httpBodyStream === stream }
 
@@ -88,7 +93,7 @@ struct TaskBody: Sendable {
             return method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method)
         }
         // Then only a delegate chooses another method, perhaps with a body of its own.
-        return !["GET", "HEAD"].contains(method) && request?.httpBody == nil
+        return !["GET", "HEAD"].contains(method) && request?.httpBody == nil && request?.httpBodyStream == nil
     }
 
     /// Whether `request`, which is to send this `part`, is about an upload's own body, even if the server has all of it.

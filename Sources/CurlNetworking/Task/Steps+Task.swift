@@ -11,7 +11,7 @@ extension Steps.Facts {
         needsCacheStep = handle.originalRequest.map { settings.cachePolicy(for: $0).countsWithoutCache } ?? false
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         file = handle.body.file
-        maySendStream = handle.body.isStream || handle.body.isInRequest && (hasDelegate || settings.hasProtocols)
+        maySendStream = handle.body.isStream || hasDelegate || settings.hasProtocols
         if let resumption = handle.upload {
             upload = resumption.map { UploadStep(offering: settings.uploadVersion, resuming: $0) }
             isResumedUpload = true

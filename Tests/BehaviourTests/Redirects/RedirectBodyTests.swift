@@ -82,12 +82,16 @@ struct RedirectBodyTests {
         #expect(last.header("Content-Length") == (method == "PATCH" ? "5" : nil))
     }
 
-    @Test("A delegate's own body after a 303 is sent instead of the upload's data")
-    func ownBody() async throws {
+    @Test("A delegate's own body after a 303 is sent instead of the upload's data", arguments: [false, true])
+    func ownBody(isStream: Bool) async throws {
         let delegate = DecidingDelegate(onRedirect: { redirect in
             var request = redirect.request
             request.httpMethod = "PUT"
-            request.httpBody = Data("new".utf8)
+            if isStream {
+                request.httpBodyStream = InputStream(data: Data("new".utf8))
+            } else {
+                request.httpBody = Data("new".utf8)
+            }
             redirect.answer(request)
         })
         let rig = try Rig(delegate: delegate) { request in
