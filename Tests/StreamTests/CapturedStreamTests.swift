@@ -186,6 +186,17 @@ struct CapturedStreamTests {
         #expect(echo.events.value.last == .endEncountered)
     }
 
+    @Test("A delegate that reads all there is isn't told of it once more")
+    func draining() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        let streams = try await streams(of: rig.task, rig.recorder)
+        let drain = RunLoopDrain(streams.output)
+        let result = await onThread { drain.run(streams.input) }
+        #expect(result == "0123456789x")
+        #expect(drain.emptyEvents.value == 0)
+    }
+
     @Test("Scheduled after it was closed, a stream keeps no run loop waiting")
     func noWaiting() async throws {
         let rig = try StreamTaskRig()
@@ -218,6 +229,49 @@ struct CapturedStreamTests {
         let result = await onThread { echo.run(streams.input, streams.output) }
         #expect(result == "TLS: hello\nTLS: goodbye\n")
         #expect(echo.events.value.last == .endEncountered)
+    }
+}
+
+/// Has ten bytes echoed, reads them in one event, has another one echoed, and closes: in events of a run loop.
+private final class RunLoopDrain: NSObject, StreamDelegate, @unchecked Sendable {
+    // @unchecked: one thread's.
+    let emptyEvents = Watched(0)
+    private let output: OutputStream
+    private var received: [UInt8] = []
+    private var isOver = false
+
+    init(_ output: OutputStream) {
+        self.output = output
+    }
+
+    func run(_ input: InputStream) -> String {
+        input.delegate = self
+        input.schedule(in: .current, forMode: .default)
+        input.open()
+        output.open()
+        write("0123456789")
+        while !isOver { _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.1)) }
+        input.close()
+        return String(decoding: received, as: UTF8.self)
+    }
+
+    private func write(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = output.write(bytes, maxLength: bytes.count)
+    }
+
+    func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+        if [.endEncountered, .errorOccurred].contains(eventCode) { isOver = true }
+        guard eventCode == .hasBytesAvailable, let input = aStream as? InputStream else { return }
+        guard input.hasBytesAvailable else { return emptyEvents.update { $0 += 1 } }
+        var buffer = [UInt8](repeating: 0, count: 5)
+        repeat {
+            let count = input.read(&buffer, maxLength: buffer.count)
+            guard count > 0 else { return }
+            received += buffer[..<count]
+            if received.count == 10 { write("x") }
+            if received.count == 11 { output.close() }
+        } while input.hasBytesAvailable
     }
 }
 

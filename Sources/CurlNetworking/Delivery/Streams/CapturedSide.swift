@@ -200,7 +200,16 @@ final class CapturedSide: @unchecked Sendable {
             return (stream, delegate, state.events.removeFirst())
         }
         guard let (stream, delegate, event) = next else { return }
-        delegate.stream(stream, handle: event)
+        if isTrue(event) { delegate.stream(stream, handle: event) } else { watch() }
         wake()
+    }
+
+    /// Whether the program hasn't read the bytes since, or filled the room: a delegate that did the same again would wait.
+    private func isTrue(_ event: Stream.Event) -> Bool {
+        switch event {
+        case .hasBytesAvailable: connection.mayRead
+        case .hasSpaceAvailable: connection.mayWrite
+        default: true
+        }
     }
 }
