@@ -113,7 +113,6 @@ extension URLSession {
         /// Takes one piece after another.
         public struct Iterator: AsyncIteratorProtocol {
             private let reading: IteratorLife
-            private var lastCount = 0
             private var isOver = false
 
             fileprivate init(reading: IteratorLife) {
@@ -129,8 +128,7 @@ extension URLSession {
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
                 guard !isOver else { return nil }
                 isOver = true
-                let piece = try await reading.reader.stream.next(for: reading, consumed: lastCount, isolation: actor)
-                lastCount = piece?.count ?? 0
+                let piece = try await reading.reader.stream.next(for: reading, isolation: actor)
                 isOver = piece == nil
                 return piece
             }

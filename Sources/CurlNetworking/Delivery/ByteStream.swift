@@ -19,6 +19,21 @@ final class ByteStream: Sendable {
         var reader: UnsafeContinuation<Data?, any Error>?
         /// Who has been given bytes, or waits for them; nil before anybody was.
         var served: ObjectIdentifier?
+        /// The size of the piece that was given last, which counts until somebody asks for the next one.
+        private var given = 0
+
+        /// The next piece.
+        mutating func give() -> Data? {
+            guard let piece = body.popFirst() else { return nil }
+            given = piece.count
+            return piece
+        }
+
+        /// True if the reader has caught up.
+        mutating func takeBack() -> Bool {
+            defer { given = 0 }
+            return body.consumed(given)
+        }
     }
 
     init(caughtUp: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void) {
@@ -51,7 +66,7 @@ final class ByteStream: Sendable {
     func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (isFull: Bool, delivery: Delivery?) {
         state.withLock { state in
             let isFull = state.body.append(bytes, expected: expected)
-            guard let reader = state.reader, let piece = state.body.popFirst() else { return (isFull, nil) }
+            guard let reader = state.reader, let piece = state.give() else { return (isFull, nil) }
             state.reader = nil
             return (isFull, Delivery(reader: reader, piece: piece))
         }
@@ -89,18 +104,16 @@ final class ByteStream: Sendable {
         return response.object
     }
 
-    /// The next piece; nil at the end. `consumed` is the size of the reader's previous piece. Cancelling the Swift task cancels the
-    /// transfer.
+    /// The next piece; nil at the end. Cancelling the Swift task cancels the transfer.
     func next(
         for reader: AnyObject & Sendable,
-        consumed count: Int,
         isolation actor: isolated (any Actor)?
     ) async throws -> Data? {
-        if state.withLock({ $0.body.consumed(count) }) { caughtUp() }
+        if state.withLock({ $0.takeBack() }) { caughtUp() }
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
                 let known = state.withLock { state -> Result<Data?, URLError>? in
-                    if let piece = state.body.popFirst() {
+                    if let piece = state.give() {
                         state.served = ObjectIdentifier(reader)
                         return .success(piece)
                     }

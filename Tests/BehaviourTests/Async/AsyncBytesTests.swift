@@ -191,6 +191,24 @@ struct AsyncBytesTests {
         #expect(body == Data("hello".utf8))
     }
 
+    @Test("Iterators that stop asking hold nothing up for the one that goes on", arguments: [false, true])
+    func idleIterators(areDropped: Bool) async throws {
+        let rig = try Rig { _ in .generated(length: 30_000_000, seed: 7) }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        try await rig.server.waitUntilBlocked()
+        var iterators = (0..<4).map { _ in bytes.makeAsyncIterator() }
+        for index in iterators.indices { #expect(try await iterators[index].next() != nil) }
+        var chunks = bytes.chunks.makeAsyncIterator()
+        var count = try #require(try await chunks.next()).count
+        if areDropped { iterators.removeAll() }
+        while let chunk = try await chunks.next() { count += chunk.count }
+        // Each of the others has taken a piece with it.
+        #expect(count < 30_000_000)
+        #expect(bytes.task.countOfBytesReceived == 30_000_000)
+        withExtendedLifetime(iterators) {}
+    }
+
     @Test("Reading goes on when only the iterator is left")
     func iteratorOnly() async throws {
         let rig = try Rig { _ in .generated(length: 2_000_000, seed: 7) }
