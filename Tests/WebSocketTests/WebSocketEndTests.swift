@@ -42,6 +42,28 @@ struct WebSocketEndTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("The program's own close changes nothing about a server's that came before it")
+    func serverClosedFirst() async throws {
+        let answers = Watched<[Frame]>([])
+        let rig = try WebSocketRig { event in
+            switch event {
+            case .opened: return [.frame(.close(1001, "bye"))]
+            case .received(let frame):
+                answers.update { $0.append(frame) }
+                return []
+            case .finished: return []
+            }
+        }
+        defer { rig.stop() }
+        // The client waits a second for the server to close the connection.
+        try await answers.wait { $0.map(\.closeCode) == [1001] }
+        rig.task.cancel(with: .normalClosure, reason: Data("mine".utf8))
+        #expect(rig.task.closeCode == .goingAway)
+        #expect(rig.task.closeReason == Data("bye".utf8))
+        #expect(try await rig.delegate.completion().contains(.closed(1001, reason: "bye")))
+        #expect(rig.task.closeCode == .goingAway)
+    }
+
     @Test("A message that comes with the end isn't received before the delegate has heard of the opening")
     func messageWithEnd() async throws {
         let server = try LoopbackServer.forWebSockets { event in

@@ -222,7 +222,10 @@ final class WebSocketExchange: Sendable {
             guard case .ended = state.phase else {
                 if state.closing == nil {
                     state.closing = closing
-                    (state.closeCode, state.closeReason) = (closing.status, closing.reason)
+                    // The server's stay, if its frame was there before.
+                    if state.closeCode == nil {
+                        (state.closeCode, state.closeReason) = (closing.status, closing.reason)
+                    }
                 }
                 return (state.isOpen, state.owner)
             }
