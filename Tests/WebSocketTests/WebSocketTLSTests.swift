@@ -44,6 +44,26 @@ struct WebSocketTLSTests {
         }
     }
 
+    @Test("What a task's delegate has accepted, another's is asked about, even if TLS sessions are to be resumed")
+    func noResumption() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("SSL_SESSIONID_CACHE", true) }
+        }
+        defer { session.invalidateAndCancel() }
+        for accepts in [true, false] {
+            let delegate = DecidingDelegate(onChallenge: { challenge in
+                guard accepts else { return challenge.answer(.cancelAuthenticationChallenge, nil) }
+                challenge.answer(.useCredential, challenge.space.serverTrust.map { URLCredential(trust: $0) })
+            })
+            let task = session.webSocketTask(with: try url(.showing(.selfsigned), to: server))
+            task.delegate = delegate
+            #expect(try await failure(of: task) == (accepts ? nil : .cancelled))
+            #expect(delegate.challenges.value.count == 1)
+        }
+    }
+
     @Test(
         "The delegate's answer about the server's certificate counts, and comes before the handshake",
         arguments: [true, false]

@@ -6,7 +6,7 @@ extension CurlOptions {
     ///
     /// Files are read when they are first needed. If one can't be read, the tasks that need it fail with `URLError.secureConnectionFailed`,
     /// or with `URLError.clientCertificateRejected` if it is an identity's, and the error says so. An identity's are read again for each
-    /// connection; authorities and revocation lists, once read, stay as they are: replacing those takes a new session.
+    /// connection; authorities and revocation lists are when they have changed.
     public struct TLSOptions: Sendable, Hashable {
         /// Where the certificates of authorities are read from.
         public enum CertificateSource: Sendable, Hashable, Codable {

@@ -37,7 +37,8 @@ struct TLSPlan: Sendable {
     /// libcurl's settings for connections to `origin`, where they differ from its defaults.
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         let resolverTrust = resolverTrust.map { [$0] } ?? []
-        guard origin.usesTLS else { return resolverTrust }
+        // libcurl can be told to secure a connection of plain FTP as well: USE_SSL.
+        guard origin.usesTLS || origin.isFTP else { return resolverTrust }
         do throws(TransferFailure) {
             let (settings, own) = try content(for: origin, hosts)
             let store = own ?? (settings.verifiesServer && TrustStore.replacesDefault ? .system : nil)

@@ -36,8 +36,7 @@ package struct NamedOption: Sendable {
             }
     }
 
-    /// Whether it names trusted authorities. A `TrustStore` would override or absorb them, depending on libcurl's version, and what it
-    /// absorbs would be trusted by every connection that shares the store.
+    /// Whether it names trusted authorities, which a `TrustStore` would override.
     var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
 
     /// Every option of this libcurl, without aliases.
@@ -57,7 +56,8 @@ extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
         // libcurl's own decoding can't be interrupted within a body, and stays off.
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
-        if option.name == "CA_CACHE_TIMEOUT" { return try setCacheTimeout(number) }
+        // A resumed session was verified earlier, so the delegate wouldn't be asked.
+        if option.name == "SSL_SESSIONID_CACHE", tls.asksAboutServer { return }
         switch option.kind {
         case .largeNumber: try set(option.option, offset: Int64(number))
         default: try set(option.option, number)
@@ -65,6 +65,7 @@ extension EasyHandle {
         if option.name == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
             tls.changeTrust { $0.acceptsIntermediates = false }
         }
+        if option.name == "SSL_VERIFYSTATUS", number != 0 { tls.changeTrust { $0.verifiesStatus = true } }
     }
 
     /// nil resets the option.
@@ -73,7 +74,6 @@ extension EasyHandle {
         if let string { try set(option.option, string) } else { try clear(option.option) }
         if option.name == "CRLFILE", let string { tls.changeTrust { $0.revocationLists.append(string) } }
         if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
-        if option.name == "PROXY" { try prepare(forProxy: string) }
     }
 
     package func set(_ option: NamedOption, list: [String]) throws(TransferFailure) {

@@ -17,7 +17,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_PROXY, url)
-        try easy.prepare(forProxy: url)
+        try easy.prepareForProxy(isSecure: url.hasPrefix("https:"))
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
         // Hosts without a proxy have been sorted out already.
         try easy.set(CURLOPT_NOPROXY, "")

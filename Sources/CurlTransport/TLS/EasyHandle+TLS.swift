@@ -21,23 +21,23 @@ extension EasyHandle {
         if store === TrustStore.system, let file = clibcurl_version_info().pointee.cainfo {
             try set(CURLOPT_CAINFO, String(cString: file))
         }
-        try setCacheTimeout(tls.cacheTimeout)
+        try setCACache(lasting: Self.usualCACache)
     }
 
     /// Before the transfer, after its authorities are set.
-    func prepare(forProxy url: String?) throws(TransferFailure) {
-        tls.hasSecureProxy = url?.lowercased().hasPrefix("https:") ?? false
+    func prepareForProxy(isSecure: Bool) throws(TransferFailure) {
+        tls.hasSecureProxy = isSecure
         // The proxy's authorities are parsed by libcurl, which should do that once, and has one cache for both.
         if tls.hasSecureProxy, let store = tls.store, store === TrustStore.system { try remove(store) }
     }
 
-    /// In seconds. Before the transfer.
-    func setCacheTimeout(_ timeout: Int) throws(TransferFailure) {
-        tls.cacheTimeout = timeout
-        // libcurl would take one store for all that hooks have set.
-        guard CurlLibrary.hasCACache, tls.store == nil else { return }
-        try set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), timeout)
+    /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Before the transfer.
+    func setCACache(lasting seconds: Int) throws(TransferFailure) {
+        guard CurlLibrary.hasCACache else { return }
+        try set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), seconds)
     }
+
+    private static let usualCACache = 24 * 60 * 60
 
     /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for
     /// looking up names over HTTPS.

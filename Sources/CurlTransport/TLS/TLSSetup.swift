@@ -10,8 +10,6 @@ struct TLSSetup {
     var hasSecureProxy = false
     /// The last handshake was with the server, through the proxy's tunnel.
     private var wasServersTurn = false
-    /// For how many seconds libcurl may keep parsed authorities, where they aren't a `TrustStore`'s.
-    var cacheTimeout = 24 * 60 * 60
 
     var store: TrustStore? { hooks.lazy.compactMap { $0 as? TrustStore }.first }
 
@@ -27,8 +25,10 @@ struct TLSSetup {
         hooks.removeAll { $0 is ResolverTrust }
     }
 
-    /// Has this transfer trust `change`d authorities, since the program has set something that libcurl would do to its own store only, or
-    /// to one that others share.
+    /// Whether a delegate decides about the server's certificate.
+    var asksAboutServer: Bool { hooks.contains { $0 is HandshakeInquiry } }
+
+    /// Has this transfer trust `change`d authorities, since the program has set something that libcurl does to its own store only.
     mutating func changeTrust(_ change: (inout TrustStore.Content) -> Void) {
         guard let store else { return }
         var content = store.content

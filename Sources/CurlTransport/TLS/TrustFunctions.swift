@@ -15,7 +15,11 @@ struct TrustFunctions: Sendable {
     let freeCertificate: @convention(c) (Pointer) -> Void
     let clearErrors: @convention(c) () -> Void
     /// Retains the store.
-    let useStore: @convention(c) (Pointer, Pointer) -> Void
+    private let setStore: @convention(c) (Pointer, Pointer) -> Void
+    private let control: @convention(c) (Pointer, Int32, Int, Pointer?) -> Int
+
+    // SSL_CTRL_SET_VERIFY_CERT_STORE and SSL_CTRL_SET_CHAIN_CERT_STORE
+    private static let (setsVerifyStore, setsChainStore): (Int32, Int32) = (106, 107)
 
     static let loaded = TrustFunctions()
 
@@ -35,7 +39,8 @@ struct TrustFunctions: Sendable {
                 OpenSSL.function("d2i_X509"),
             let freeCertificate: @convention(c) (Pointer) -> Void = OpenSSL.function("X509_free"),
             let clearErrors: @convention(c) () -> Void = OpenSSL.function("ERR_clear_error"),
-            let useStore: @convention(c) (Pointer, Pointer) -> Void = OpenSSL.function("SSL_CTX_set1_cert_store")
+            let setStore: @convention(c) (Pointer, Pointer) -> Void = OpenSSL.function("SSL_CTX_set1_cert_store"),
+            let control: @convention(c) (Pointer, Int32, Int, Pointer?) -> Int = OpenSSL.function("SSL_CTX_ctrl")
         else { return nil }
         self.newStore = newStore
         self.freeStore = freeStore
@@ -48,6 +53,19 @@ struct TrustFunctions: Sendable {
         self.decodeCertificate = decodeCertificate
         self.freeCertificate = freeCertificate
         self.clearErrors = clearErrors
-        self.useStore = useStore
+        self.setStore = setStore
+        self.control = control
+    }
+
+    /// Has connections of `context`, an `SSL_CTX`, verify certificates with `store`, and complete those that they present from it. The context's
+    /// own store is left alone: libcurl puts into that whatever it trusts by default. Both stores are retained.
+    func use(_ store: Pointer, in context: Pointer) {
+        for command in [Self.setsVerifyStore, Self.setsChainStore] { _ = control(context, command, 1, store) }
+    }
+
+    /// The same for the context's own store as well, which libcurl verifies stapled answers with. It may add to `store`.
+    func give(_ store: Pointer, to context: Pointer) {
+        use(store, in: context)
+        setStore(context, store)
     }
 }

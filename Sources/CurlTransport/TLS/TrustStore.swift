@@ -25,6 +25,8 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
         package var revocationLists: [String]
         /// Whether a chain may end with an intermediate certificate that is among the authorities.
         var acceptsIntermediates = true
+        /// Whether libcurl verifies a server's stapled answer (OCSP) with them too.
+        var verifiesStatus = false
 
         package init(authorities: [Source], revocationLists: [String] = []) {
             self.authorities = authorities
@@ -62,7 +64,8 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
         try easy.clear(CURLOPT_CAINFO)
         try easy.clear(CURLOPT_CAPATH)
         guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy) }
-        if CurlLibrary.hasCACache { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), 0) }
+        // The cache has one set of authorities, and is for those that libcurl reads.
+        try easy.setCACache(lasting: 0)
         try easy.addTLSHook(self)
     }
 
@@ -95,19 +98,29 @@ extension TrustStore: TLSHook {
     /// Has connections of `context`, an `SSL_CTX`, trust whom this store does. Returns what is wrong with it, if anything.
     func use(in context: OpenSSL.Pointer) -> String? {
         guard let functions = TrustFunctions.loaded else { return "This takes a libcurl with OpenSSL." }
-        let result = loaded.withLock { loaded -> Result<Void, Complaint> in
-            do throws(Complaint) {
-                if loaded?.isCurrent != true { loaded = try Loaded(content, functions) }
-            } catch {
-                // A file that is being replaced may be missing for a moment. The next connection looks again.
-                if loaded == nil { return .failure(error) }
+        let complaint = loaded.withLock { loaded -> Complaint? in
+            let stamps = content.stamps
+            if loaded?.stamps != stamps {
+                do throws(Complaint) {
+                    loaded = Loaded(stamps: stamps, store: try CertificateStore(content, functions))
+                } catch {
+                    // A file that is being replaced may be missing for a moment: what it said before counts until it changes again.
+                    guard loaded != nil else { return error }
+                    loaded?.stamps = stamps
+                }
             }
-            if let loaded { functions.useStore(context, loaded.pointer) }
-            return .success(())
+            guard let store = loaded?.store.pointer else { return nil }
+            if content.verifiesStatus { functions.give(store, to: context) } else { functions.use(store, in: context) }
+            return nil
         }
         functions.clearErrors()
-        guard case .failure(let complaint) = result else { return nil }
-        return complaint.text
+        return complaint?.text
+    }
+
+    private struct Loaded {
+        /// What the files were when they were read last, or couldn't be.
+        var stamps: [String: FileStamp?]
+        let store: CertificateStore
     }
 
     fileprivate struct Complaint: Error {
@@ -154,7 +167,10 @@ extension TrustStore.Source {
 }
 
 extension TrustStore.Content {
-    fileprivate var paths: [String] { authorities.compactMap(\.path) + revocationLists }
+    fileprivate var stamps: [String: FileStamp?] {
+        let paths = authorities.compactMap(\.path) + revocationLists
+        return Dictionary(paths.map { ($0, FileStamp($0)) }, uniquingKeysWith: { first, _ in first })
+    }
 }
 
 /// What a file was: another one in its place, and a change of its content, make another stamp.
@@ -177,11 +193,9 @@ private struct FileStamp: Equatable {
 /// An OpenSSL certificate store.
 ///
 /// `@unchecked Sendable`: it never changes once made, and OpenSSL counts its references thread-safely.
-private final class Loaded: @unchecked Sendable {
+private final class CertificateStore: @unchecked Sendable {
     let pointer: OpenSSL.Pointer
     private let functions: TrustFunctions
-    /// What the files and directories were before they were read.
-    private let stamps: [String: FileStamp?]
 
     // X509_V_FLAG_PARTIAL_CHAIN: an intermediate certificate may serve as an authority. libcurl sets the same.
     private static let partialChain: UInt = 0x80000
@@ -194,7 +208,6 @@ private final class Loaded: @unchecked Sendable {
         guard let pointer = functions.newStore() else { throw TrustStore.Complaint(text: "There is no memory left.") }
         self.pointer = pointer
         self.functions = functions
-        stamps = Dictionary(content.paths.map { ($0, FileStamp($0)) }, uniquingKeysWith: { first, _ in first })
         if !content.revocationLists.isEmpty {
             _ = functions.setFlags(pointer, Self.checkRevocation)
         } else if content.acceptsIntermediates {
@@ -207,9 +220,6 @@ private final class Loaded: @unchecked Sendable {
     deinit {
         functions.freeStore(pointer)
     }
-
-    /// Whether the files are still those that were read.
-    var isCurrent: Bool { stamps.allSatisfy { path, stamp in FileStamp(path) == stamp } }
 
     private func add(_ source: TrustStore.Source) throws(TrustStore.Complaint) {
         switch source {

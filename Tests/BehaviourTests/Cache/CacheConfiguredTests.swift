@@ -58,7 +58,7 @@ struct CacheConfiguredTests {
             try $0.set("DNS_CACHE_TIMEOUT", 1)
             try $0.set("CONNECTTIMEOUT_MS", 10_000)
             try $0.set("MAXFILESIZE", 1000)
-            try $0.set("RESOLVE", [])
+            try $0.set("IPRESOLVE", 1)
         }
         #expect(texts == ["1", "1"])
     }

@@ -82,6 +82,27 @@ struct DNSOverHTTPSTests {
         #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
     }
 
+    @Test("What libcurl trusts when it asks the server is added to no session's authorities")
+    func separateAuthorities() async throws {
+        let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
+        defer { resolver.stop() }
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        // If it were added, every certificate would need a list.
+        let list = try TLSNginx.shared().site.revocationList.path
+        let sessions = [true, false].map { isFirst in
+            Self.session(nginx, resolver) {
+                $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+                $0.curl.configureTransfer = { transfer, _ in if isFirst { try transfer.set("CRLFILE", list) } }
+            }
+        }
+        defer { for session in sessions { session.invalidateAndCancel() } }
+        let url = try #require(URL(string: "http://somewhere.test:\(server.port)/"))
+        #expect(await sessions[0].load(url).text == "hello")
+        let other = await sessions[1].load(nginx.tls(NginxSite.smallPath))
+        #expect(other.text == NginxSite.smallText, "\(String(describing: other.error))")
+    }
+
     @Test("A server whose certificate isn't trusted isn't asked, and nobody else is")
     func untrusted() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())

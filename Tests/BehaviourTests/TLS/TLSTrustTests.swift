@@ -141,4 +141,34 @@ struct TLSTrustTests {
         try Data(contentsOf: nginx.site.authority).write(to: file)
         #expect(await session.load(url).response?.statusCode == 200)
     }
+
+    @Test("A stapled answer about a certificate is verified with the session's authorities", arguments: [true, false])
+    func stapledAnswer(isThere: Bool) async throws {
+        let site = try TLSNginx.shared().site
+        let directory = try TemporaryDirectory()
+        let answer = directory.url.appendingPathComponent("good.ocsp").path
+        let responder = try ChildProcess([
+            "openssl", "ocsp", "-index", site.file("index.txt").path, "-CA", site.authority.path, "-rsigner",
+            site.authority.path, "-rkey", site.file("authority.key").path, "-issuer", site.authority.path, "-cert",
+            site.certificate(.good).path, "-respout", answer, "-ndays", "1",
+        ])
+        _ = await responder.remainingLines()
+        let server = try await TalkingTLSServer(
+            ["-cert_chain", site.authority.path] + (isThere ? ["-status_file", answer] : [])
+        )
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(site.authority)]
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("SSL_VERIFYSTATUS", true) }
+        }
+        defer { session.invalidateAndCancel() }
+        let loading = Task { await session.load(server.url) }
+        if isThere {
+            try await server.waitForRequest()
+            session.invalidateAndCancel()
+            #expect(await loading.value.error?.code == .cancelled)
+        } else {
+            #expect(await loading.value.error?.curlText?.contains("OCSP") == true)
+        }
+    }
 }

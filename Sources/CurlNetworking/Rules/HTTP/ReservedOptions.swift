@@ -9,8 +9,8 @@ enum ReservedOptions {
             "The request says where to and what is sent.",
             words(
                 """
-                URL PORT DEFAULT_PROTOCOL PROTOCOLS PROTOCOLS_STR HTTPGET POST PUT UPLOAD NOBODY CUSTOMREQUEST HTTPHEADER PROXYHEADER
-                POSTFIELDSIZE POSTFIELDSIZE_LARGE INFILESIZE INFILESIZE_LARGE RANGE RESUME_FROM RESUME_FROM_LARGE
+                URL PORT DEFAULT_PROTOCOL PROTOCOLS PROTOCOLS_STR HTTPGET POST PUT UPLOAD NOBODY CUSTOMREQUEST HTTPHEADER HEADEROPT
+                PROXYHEADER POSTFIELDSIZE POSTFIELDSIZE_LARGE INFILESIZE INFILESIZE_LARGE RANGE RESUME_FROM RESUME_FROM_LARGE
                 TIMECONDITION WILDCARDMATCH HEADER CONNECT_ONLY RTSP_REQUEST
                 """
             )
@@ -18,6 +18,15 @@ enum ReservedOptions {
         (
             "The session follows redirects itself; the delegate decides about them.",
             words("FOLLOWLOCATION REDIR_PROTOCOLS REDIR_PROTOCOLS_STR")
+        ),
+        (
+            "The session chooses the way to a host, and who may see credentials on it: curl.proxy, curl.names and curl.hosts[…].",
+            words(
+                """
+                PROXY PROXYPORT PROXYTYPE NOPROXY HTTPPROXYTUNNEL CONNECT_TO UNIX_SOCKET_PATH ABSTRACT_UNIX_SOCKET RESOLVE
+                DOH_URL DOH_SSL_VERIFYPEER DOH_SSL_VERIFYHOST
+                """
+            )
         ),
         ("The session knows itself which hosts want https: curl.strictTransportSecurity.", words("HSTS HSTS_CTRL")),
         ("The session has cookies of its own: httpCookieStorage.", words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST")),
