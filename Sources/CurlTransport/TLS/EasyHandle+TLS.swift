@@ -18,7 +18,7 @@ extension EasyHandle {
 
     private func remove(_ store: TrustStore) throws(TransferFailure) {
         tls.remove(store)
-        if store === TrustStore.system, let file = clibcurl_version_info().pointee.cainfo {
+        if store.isSystems, let file = clibcurl_version_info().pointee.cainfo {
             try set(CURLOPT_CAINFO, String(cString: file))
         }
         try setCACache(lasting: Self.usualCACache)
@@ -28,7 +28,7 @@ extension EasyHandle {
     func prepareForProxy(isSecure: Bool) throws(TransferFailure) {
         tls.hasSecureProxy = isSecure
         // The proxy's authorities are parsed by libcurl, which should do that once, and has one cache for both.
-        if tls.hasSecureProxy, let store = tls.store, store === TrustStore.system { try remove(store) }
+        if tls.hasSecureProxy, let store = tls.store, store.isSystems { try remove(store) }
     }
 
     /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Before the transfer.

@@ -53,6 +53,9 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
     /// Whether `system` takes the place of libcurl's own reading of the same file.
     package static let replacesDefault = CurlLibrary.hasCAFile && TrustFunctions.loaded != nil
 
+    /// Whether it stands in for libcurl's default.
+    var isSystems: Bool { content.authorities == Self.system.content.authorities }
+
     package let content: Content
     private let loaded = Mutex<Loaded?>(nil)
 
