@@ -99,21 +99,6 @@ extension URLSession {
         }
     }
 
-    /// Makes later requests use new connections, and waits for storages and for a background session's agent, as
-    /// ``flush(completionHandler:)`` does.
-    public func flush() async {
-        await withCheckedContinuation { continuation in
-            flush { continuation.resume() }
-        }
-    }
-
-    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
-    public func reset() async {
-        await withCheckedContinuation { continuation in
-            reset { continuation.resume() }
-        }
-    }
-
     /// Runs the task that `make` creates for the continuation. The response is made here, and not on the event loop.
     private func load<Body>(
         _ delegate: (any URLSessionTaskDelegate)?,
@@ -133,9 +118,30 @@ extension URLSession {
     }
 }
 
-// The same without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol's requirement.
+/// Programs and libraries have methods of their own by these names, written while the stock module had none. What a protocol's extension
+/// adds gives way to them, in calls, in a subclass, and where a protocol requires it.
+public protocol _URLSessionAdditions: AnyObject {}
 
-extension URLSession {
+extension URLSession: _URLSessionAdditions {}
+
+extension _URLSessionAdditions where Self: URLSession {
+    /// Makes later requests use new connections, and waits for storages and for a background session's agent, as
+    /// ``flush(completionHandler:)`` does.
+    public func flush() async {
+        await withCheckedContinuation { continuation in
+            flush { continuation.resume() }
+        }
+    }
+
+    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
+    public func reset() async {
+        await withCheckedContinuation { continuation in
+            reset { continuation.resume() }
+        }
+    }
+
+    // Without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol's requirement.
+
     /// The response to `request`, and its whole body.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         try await data(for: request, delegate: nil)

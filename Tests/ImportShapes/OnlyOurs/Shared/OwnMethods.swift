@@ -1,0 +1,30 @@
+// A program whose session has methods of its own by the names of ours, as long as the stock module had none.
+
+import CurlNetworking
+import Foundation
+
+/// Answers without a network.
+package final class SilentSession: URLSession, @unchecked Sendable {
+    package func data(for request: URLRequest) async throws -> (Data, URLResponse) {
+        guard let url = request.url else { throw URLError(.badURL) }
+        return try await data(from: url)
+    }
+
+    package func data(from url: URL) async throws -> (Data, URLResponse) {
+        (Data(), URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil))
+    }
+
+    package func flush() async {}
+    package func reset() async {}
+}
+
+extension OnlyOurs {
+    /// The size of what such a session answers.
+    package static func loadFromSilentSession(_ url: URL) async throws -> Int {
+        let session = SilentSession(configuration: .ephemeral)
+        defer { session.finishTasksAndInvalidate() }
+        await session.flush()
+        await session.reset()
+        return try await session.data(from: url).0.count + session.data(for: URLRequest(url: url)).0.count
+    }
+}
