@@ -179,6 +179,20 @@ struct ProtocolTaskTests {
         #expect(task.currentRequest?.url == network.url("/a"))
     }
 
+    @Test("An error of URLSession's own kind arrives as it is: a program may compare it", arguments: [false, true])
+    func unchangedError(isPlain: Bool) async throws {
+        let sent = URLError(.timedOut, userInfo: ["a": "b"])
+        let network = MockNetwork { load in
+            load.fail(isPlain ? NSError(domain: NSURLErrorDomain, code: sent.errorCode, userInfo: sent.userInfo) : sent)
+        }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        let handled = await session.load(network.url()).error
+        #expect(handled == sent && handled.map { $0 as NSError } == sent as NSError)
+        let thrown = await #expect(throws: URLError.self) { try await session.data(from: network.url()) }
+        #expect(thrown == sent && thrown.map { $0 as NSError } == sent as NSError)
+    }
+
     @Test("Its error is the task's, of whatever type", arguments: [0, 1, 2])
     func errors(kind: Int) async throws {
         struct Own: Error, Equatable { let number: Int }

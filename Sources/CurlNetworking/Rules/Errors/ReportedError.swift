@@ -7,16 +7,18 @@ extension URLError {
     private static let reportedKey = "CurlNetworkingReportedError"
 
     init(reported error: any Error) {
-        if let error = error as? URLError {
-            self = error
+        let plain = error as NSError
+        guard let known = error as? URLError ?? URLError(known: plain) else {
+            self.init(.unknown, userInfo: [Self.reportedKey: error])
             return
         }
-        let plain = error as NSError
-        if plain.domain == NSURLErrorDomain, let code = URLError.Code(rawValue: plain.code) {
-            self.init(code, userInfo: plain.userInfo)
-        } else {
-            self.init(.unknown, userInfo: [Self.reportedKey: error])
-        }
+        self.init(known.code, userInfo: known.userInfo.merging([Self.reportedKey: known]) { _, reported in reported })
+    }
+
+    /// nil for an error of another domain.
+    private init?(known error: NSError) {
+        guard error.domain == NSURLErrorDomain, let code = Code(rawValue: error.code) else { return nil }
+        self.init(code, userInfo: error.userInfo)
     }
 
     /// The error that the task completes with.
