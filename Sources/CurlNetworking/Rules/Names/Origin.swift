@@ -124,7 +124,15 @@ struct Origin: Hashable, Sendable {
         }
         guard let host = HostSpelling.canonical(decodedHost) else { return nil }
         self.host = host
-        port = url.port ?? defaultPort
+        // Foundation has none for a number that no Int can be.
+        port = url.port ?? (Self.hasPort(url) ? .max : defaultPort)
+    }
+
+    private static func hasPort(_ url: URL) -> Bool {
+        let text = url.absoluteString.utf8
+        let authority = text.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
+        let digits = authority.reversed().prefix(while: \.isASCIIDigit)
+        return !digits.isEmpty && authority.dropLast(digits.count).last == UInt8(ascii: ":")
     }
 
     private init(scheme: Scheme, host: String, port: Int) {

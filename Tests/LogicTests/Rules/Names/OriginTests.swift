@@ -77,6 +77,26 @@ struct OriginTests {
     }
 
     @Test(
+        "A port that no number can be isn't the scheme's own",
+        arguments: [
+            "http://a.b:99999999999999999999/x", "https://[::1]:18446744073709551696",
+            "http://u:1@a.b:99999999999999999999?c",
+        ]
+    )
+    func largePort(text: String) throws {
+        let origin = try #require(try Origin(Sample.url(text)))
+        #expect(origin.port > 65_535)
+    }
+
+    @Test(
+        "Digits elsewhere are no port",
+        arguments: ["http://[::1]/:80", "http://u:1@a.b/x:2", "http://a.b?c:3", "http://a.b:/"]
+    )
+    func noPort(text: String) throws {
+        #expect(try Origin(Sample.url(text))?.port == 80)
+    }
+
+    @Test(
         "What is no http or https URL with a host has no origin",
         arguments: ["ftp://example.com/", "file:///etc/passwd", "/relative", "http:///path", "data:,x", "http:opaque"]
     )
