@@ -47,7 +47,7 @@ final class StreamStep: Step, @unchecked Sendable {
             guard sendsStream(host) else { return .pass }
         case .none: return .pass
         case .rest(let rest):
-            guard rest.length != 0 else { return .pass }
+            guard host.owner.body.isStream, rest.length != 0 else { return .pass }
             offset = rest.offset
         }
         switch state {
