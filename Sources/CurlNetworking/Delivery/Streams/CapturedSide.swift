@@ -204,11 +204,11 @@ final class CapturedSide: @unchecked Sendable {
         wake()
     }
 
-    /// Whether the program hasn't read the bytes since, or filled the room: a delegate that did the same again would wait.
+    /// Whether the program hasn't read the bytes or the end since, or filled the room: a delegate that did the same again would wait.
     private func isTrue(_ event: Stream.Event) -> Bool {
         switch event {
-        case .hasBytesAvailable: connection.mayRead
-        case .hasSpaceAvailable: connection.mayWrite
+        case .hasBytesAvailable: isOpen && connection.mayRead
+        case .hasSpaceAvailable: isOpen && connection.mayWrite
         default: true
         }
     }
