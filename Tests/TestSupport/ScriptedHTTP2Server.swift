@@ -38,6 +38,8 @@ package final class ScriptedHTTP2Server: Sendable {
         case waitForBody
         /// Lets the client send this many more bytes of the request's body.
         case grant(UInt32)
+        /// Frames as they are to arrive, in one piece; see `frame`.
+        case frames([Data])
     }
 
     package struct State: Sendable {
@@ -136,6 +138,17 @@ package final class ScriptedHTTP2Server: Sendable {
         }
     }
 
+    package static func frame(_ type: FrameType, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: Data = Data()) -> Data
+    {
+        var frame = Data([
+            UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff), UInt8(payload.count & 0xff),
+        ])
+        frame.append(contentsOf: [type.rawValue, flags])
+        frame.append(stream.bigEndianBytes)
+        frame.append(payload)
+        return frame
+    }
+
     /// A string without Huffman coding (RFC 7541 §5.1, §5.2).
     private static func string(_ text: String) -> Data {
         var rest = text.utf8.count
@@ -168,7 +181,7 @@ package final class ScriptedHTTP2Server: Sendable {
         }
 
         func send(_ type: FrameType, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: Data = Data()) {
-            let frame = Self.frame(type, flags: flags, stream: stream, payload)
+            let frame = ScriptedHTTP2Server.frame(type, flags: flags, stream: stream, payload)
             sending.withLock { _ in _ = write(frame) }
         }
 
@@ -178,19 +191,9 @@ package final class ScriptedHTTP2Server: Sendable {
 
         /// Sends frames without flags and content, as fast as they are taken, until the connection is over.
         func sendEndlessly(_ type: FrameType, stream: UInt32) {
-            let frame = Self.frame(type, flags: 0, stream: stream, Data())
+            let frame = ScriptedHTTP2Server.frame(type, stream: stream)
             let frames = Data(repeatElement(frame, count: 4096).joined())
             while sending.withLock({ _ in write(frames) }) {}
-        }
-
-        private static func frame(_ type: FrameType, flags: UInt8, stream: UInt32, _ payload: Data) -> Data {
-            var frame = Data([
-                UInt8(payload.count >> 16), UInt8(payload.count >> 8 & 0xff), UInt8(payload.count & 0xff),
-            ])
-            frame.append(contentsOf: [type.rawValue, flags])
-            frame.append(stream.bigEndianBytes)
-            frame.append(payload)
-            return frame
         }
 
         /// False if the connection is over.
@@ -221,13 +224,13 @@ package final class ScriptedHTTP2Server: Sendable {
         }
     }
 
-    private enum FrameType: UInt8 {
+    package enum FrameType: UInt8, Sendable {
         case data = 0, headers, priority, resetStream, settings, pushPromise, ping, goAway, windowUpdate, continuation
     }
 
-    private static let endStream: UInt8 = 1
+    package static let endStream: UInt8 = 1
     private static let acknowledgement: UInt8 = 1
-    private static let endHeaders: UInt8 = 4
+    package static let endHeaders: UInt8 = 4
 
     // RFC 9113 §6.5.2, §7
     private static let maximumStreamsSetting: UInt16 = 3
@@ -276,8 +279,9 @@ package final class ScriptedHTTP2Server: Sendable {
     private func received(_ body: Data, _ connection: Connection, _ stream: UInt32) {
         guard !body.isEmpty else { return }
         connection.send(.windowUpdate, UInt32(body.count).bigEndianBytes)
-        guard let request = connection.streams.withLock({ $0[stream] }) else { return }
-        state.update { $0.bodies[request.number, default: Data()].append(body) }
+        if let request = connection.streams.withLock({ $0[stream] }) {
+            state.update { $0.bodies[request.number, default: Data()].append(body) }
+        }
         if window != 0 { connection.send(.windowUpdate, stream: stream, UInt32(body.count).bigEndianBytes) }
     }
 
@@ -334,6 +338,8 @@ package final class ScriptedHTTP2Server: Sendable {
             request.end.waitBlocking()
         case .grant(let count):
             connection.send(.windowUpdate, stream: stream, count.bigEndianBytes)
+        case .frames(let frames):
+            connection.send(Data(frames.joined()))
         }
     }
 }
@@ -343,7 +349,7 @@ extension ScriptedHTTP2Server.Step {
         switch self {
         case .headers(_, let ends), .data(_, let ends): ends
         case .reset, .hangUp: true
-        case .endlessFrames, .goAway, .waitFor, .open, .waitForBody, .grant: false
+        case .endlessFrames, .goAway, .waitFor, .open, .waitForBody, .grant, .frames: false
         }
     }
 }

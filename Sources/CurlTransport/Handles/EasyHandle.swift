@@ -169,6 +169,7 @@ package final class EasyHandle {
         }
         if sharing.awaitsAnswer { keepConnection() }
         if pausing.isPaused { return .pause }
+        if sendsBody { multi?.headLineCame(bytes, for: self) }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }

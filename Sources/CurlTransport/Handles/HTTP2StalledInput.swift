@@ -13,6 +13,10 @@ import CCurlNetworkingLibcurl
 /// It also forgets a stream that it closes itself: an upload whose response is complete before its body is closed when libcurl sends the
 /// body's end, and nothing makes it read that. So it is made to read for such uploads, one by one: a look at the socket counts for one of a
 /// connection's transfers only.
+///
+/// And once it has read as much of a response as its `Content-Length` says, it reads no more for that stream, not even how much more of the
+/// request's body the server takes. HTTP/2 frames say where a response ends, and nghttp2 checks its length, so libcurl is kept from looking
+/// at that.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
@@ -29,6 +33,17 @@ struct HTTP2StalledInput {
         if isMultiplexed { transfers[ObjectIdentifier(easy)] = easy }
     }
 
+    /// Called with each line of a response's head, whose first comes before libcurl reads the fields. Within libcurl.
+    static func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
+        let isMultiplexed = line.starts(with: multiplexedStatus)
+        guard isMultiplexed || easy.http2Input.ignoresLength, line.starts(with: anyStatus) else { return }
+        easy.http2Input.ignoresLength = isMultiplexed
+        _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, isMultiplexed ? 1 : 0)
+    }
+
+    private static let multiplexedStatus = Array("HTTP/2 ".utf8)
+    private static let anyStatus = Array("HTTP/".utf8)
+
     /// Called when a request is about to go out. If it goes out again, its former connection may be lost. Within libcurl.
     ///
     /// - Returns: Whether there is something to look at now.
@@ -39,13 +54,15 @@ struct HTTP2StalledInput {
         return true
     }
 
-    /// Called when the transfer has left the multi; `result` is nil if it was cancelled. If it was successful, libcurl didn't stop at its
-    /// stream; but without a length in its head, the end may have been that of the connection.
-    mutating func left(_ easy: EasyHandle, _ result: TransferResult?) {
+    /// Called when the transfer has left the multi; `result` is nil if it was cancelled. Even if it was successful, the connection may have ended
+    /// with it, or been given up for what followed.
+    ///
+    /// - Parameter hasOthers: Whether there are other transfers, which may share its connection.
+    mutating func left(_ easy: EasyHandle, _ result: TransferResult?, hasOthers: Bool) {
         switch easy.http2Input.isMultiplexed {
         case true?:
             transfers[ObjectIdentifier(easy)] = nil
-            if result?.code != CURLE_OK || easy.info(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0 { addSuspect(easy) }
+            if result?.code != CURLE_OK || hasOthers { addSuspect(easy) }
         case nil where result.map { Self.lossesOfHTTP2.contains($0.code) } ?? false:
             addSuspect(easy)
         case nil, false?:
@@ -99,6 +116,8 @@ struct HTTP2InputState {
     var isMultiplexed: Bool?
     /// libcurl has begun to send the request.
     var hasBegunRequest = false
+    /// libcurl doesn't look at the length that the response's head gives.
+    var ignoresLength = false
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
     private(set) var wasReadFor = false
     /// How often it has been since the handler last said that nothing follows.

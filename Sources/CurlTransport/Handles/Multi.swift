@@ -243,7 +243,7 @@ package final class Multi {
 
     /// `result` is nil if its end wasn't reported.
     private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
-        stalledInput?.left(easy, result)
+        stalledInput?.left(easy, result, hasOthers: running.all.count > 1)
         stranded.left(easy)
         if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
@@ -519,6 +519,11 @@ package final class Multi {
     /// `easy` has a connection, and libcurl begins to send its request, perhaps again.
     func requestGoesOut(_ easy: EasyHandle) {
         if stalledInput?.requestGoesOut(easy) == true { needsRecheck() }
+    }
+
+    /// A line of a response's head came for a transfer that sends a body.
+    func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
+        if stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
     }
 
     func needsSettling(_ easy: EasyHandle) {

@@ -103,6 +103,49 @@ struct HTTP2FaultTests {
         #expect(server.state.value.connections >= 2)
     }
 
+    /// An error of the connection (RFC 9113 §6.5, §5.1, §8.4).
+    private static let brokenFrames = [
+        Server.frame(.settings, stream: 1),
+        Server.frame(.data, flags: Server.endStream, stream: 99, Data("x".utf8)),
+        Server.frame(.pushPromise, flags: Server.endHeaders, stream: 1, Data([0, 0, 0, 2, 0x88])),
+    ]
+
+    @Test(
+        "A request whose connection is given up for an error of the server's is made again, though its neighbour's answer came along with that",
+        arguments: [0, 1, 2],
+        [false, true]
+    )
+    func brokenBesideAnAnswer(kind: Int, answersFirst: Bool) async throws {
+        let server = try Server { request in
+            guard request.connection == 1, request.stream > 1 else { return Server.text("hello") }
+            guard request.stream == 5 else { return [] }
+            let stream: UInt32 = answersFirst ? 3 : 5
+            return [
+                .frames([
+                    Server.frame(
+                        .headers,
+                        flags: Server.endHeaders,
+                        stream: stream,
+                        Server.fields([("content-length", "5")])
+                    ),
+                    Server.frame(.data, flags: Server.endStream, stream: stream, Data("hello".utf8)),
+                    Self.brokenFrames[kind],
+                ])
+            ]
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let results = await Self.load(server, 2, in: session)
+        #expect(results.contains { $0.text == "hello" })
+        for result in results {
+            #expect(result.text == "hello" || result.error.map { $0.code != .timedOut } == true)
+        }
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(server.state.value.connections >= 2)
+    }
+
     @Test("A connection over which nothing comes any more gets no further request after a time-out")
     func frozen() async throws {
         let server = try Server { $0.connection == 1 && $0.stream > 1 ? [] : Server.text("hello") }

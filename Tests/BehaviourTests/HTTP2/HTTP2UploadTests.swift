@@ -79,6 +79,27 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
+    @Test(
+        "One that is answered in full at once can still be sent as the server's small window allows",
+        arguments: [false, true]
+    )
+    func answeredInFull(streams: Bool) async throws {
+        let server = try Server(window: 700) { _ in
+            [.headers(Server.fields([("content-length", "6")]), ends: false), .data(Data("thanks".utf8), ends: true)]
+        }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "thanks")
+        for number in 2...4 {
+            let result = await session.load(Self.request(server.url(), streams: streams))
+            #expect(result.text == "thanks", "\(result.error?.userInfo as Any)")
+            #expect(result.response?.expectedContentLength == 6)
+            #expect(server.state.value.requests.count == number)
+        }
+        #expect(server.state.value.connections == 1)
+    }
+
     @Test("Many at once share the connection", arguments: [NginxHTTP2.Listener.plain, .tls])
     func many(listener: NginxHTTP2.Listener) async throws {
         let server = try LoopbackServer { .text("\($0.body == Self.content)") }
