@@ -15,8 +15,8 @@ import CCurlNetworkingLibcurl
 /// connection's transfers only.
 ///
 /// And once it has read as much of a response as its `Content-Length` says, it reads no more for that stream, not even how much more of the
-/// request's body the server takes. HTTP/2 frames say where a response ends, and nghttp2 checks its length, so libcurl is kept from looking
-/// at that.
+/// request's body the server takes. HTTP/2 frames say where a response ends, so libcurl is kept from looking at the length where the head comes
+/// before the body has been sent. The handler has to look at it.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
@@ -35,10 +35,11 @@ struct HTTP2StalledInput {
 
     /// Called with each line of a response's head, whose first comes before libcurl reads the fields. Within libcurl.
     static func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
-        let isMultiplexed = line.starts(with: multiplexedStatus)
-        guard isMultiplexed || easy.http2Input.ignoresLength, line.starts(with: anyStatus) else { return }
-        easy.http2Input.ignoresLength = isMultiplexed
-        _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, isMultiplexed ? 1 : 0)
+        guard line.starts(with: anyStatus) else { return }
+        let ignoresLength = line.starts(with: multiplexedStatus) && !hasSentBody(easy)
+        guard ignoresLength != easy.http2Input.ignoresLength else { return }
+        easy.http2Input.ignoresLength = ignoresLength
+        _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)
     }
 
     private static let multiplexedStatus = Array("HTTP/2 ".utf8)

@@ -100,6 +100,23 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
+    @Test("One that is answered before it is sent fails if the connection ends amid the answer")
+    func answeredInPart() async throws {
+        let server = try Server(window: 700) { request in
+            if request.number == 1 { return Server.text("thanks") }
+            return [
+                .headers(Server.fields([("content-length", "60")]), ends: false), .data(Data("thanks".utf8), ends: false),
+                // An error of the connection (RFC 9113 §6.5).
+                .frames([Server.frame(.settings, stream: 1)]),
+            ]
+        }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "thanks")
+        #expect(await session.load(Self.request(server.url())).error?.code == .networkConnectionLost)
+    }
+
     @Test("Many at once share the connection", arguments: [NginxHTTP2.Listener.plain, .tls])
     func many(listener: NginxHTTP2.Listener) async throws {
         let server = try LoopbackServer { .text("\($0.body == Self.content)") }

@@ -9,6 +9,8 @@ enum CompletionPolicy {
         var isWanted = true
         /// How much of its body has arrived, in bytes; before it is decoded.
         var arrivedCount: Int64 = 0
+        /// The request has a body: until it has been sent, libcurl may not look at the response's length (`HTTP2StalledInput`).
+        var sendsBody = false
         /// libcurl has taken the end of the request's body.
         var hasSentBody = false
         var quirks = CurlQuirks.current
@@ -24,7 +26,11 @@ enum CompletionPolicy {
     ) -> TransferFailure? {
         guard let head else { return failure ?? TransferFailure.noHead }
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
-        guard let failure, circumstances.isWanted, !circumstances.endsWithHead else { return nil }
+        guard circumstances.isWanted, !circumstances.endsWithHead else { return nil }
+        guard let failure else {
+            let isCutShort = circumstances.sendsBody && length(after: head).map { circumstances.arrivedCount < $0 } ?? false
+            return isCutShort ? .cutShort : nil
+        }
         // libcurl takes 101 for an interim response, and misses the final one when the connection ends, or when HEAD asks for no more.
         if failure.code == .gotNothing { return nil }
         // libcurl was kept from sending an answered request again, for which it has dropped the body of one of these responses.
@@ -55,6 +61,13 @@ extension TransferFailure {
     static let noHead = TransferFailure(
         code: .gotNothing,
         text: "The server closed the connection before the response's head was complete.",
+        phase: .receiving
+    )
+
+    /// An HTTP/2 server has ended the stream or the connection amid the response.
+    static let cutShort = TransferFailure(
+        code: .partialFile,
+        text: "The response ended before it had the length that its head says.",
         phase: .receiving
     )
 

@@ -544,6 +544,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
         circumstances.isWanted = isWanted
         circumstances.arrivedCount = receiving.arrivedCount
+        circumstances.sendsBody = sending.hasContent
         circumstances.hasSentBody = sending.hasContent && sending.isComplete
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
