@@ -43,7 +43,7 @@ final class ResumeStep: Step, @unchecked Sendable {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumeData.partialFile, in: directory)
                 }
-                if case .success(.some) = copy { resumeData.superseded?.remove(in: directory) }
+                if case .success = copy { resumeData.superseded?.remove(in: directory) }
                 host.owner.submit { self.prepared(resuming: resumeData, from: copy, host) }
             }
             return .wait
@@ -140,7 +140,8 @@ final class ResumeStep: Step, @unchecked Sendable {
                 resumption = Resumption(
                     offset: length,
                     validator: partial.validator,
-                    completeLength: partial.completeLength
+                    completeLength: partial.completeLength,
+                    followsPart: true
                 )
             case .askAgain:
                 startOver()

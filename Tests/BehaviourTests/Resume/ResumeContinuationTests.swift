@@ -74,6 +74,42 @@ struct ResumeContinuationTests {
         #expect(written == ResumeOrigin.length)
     }
 
+    @Test("Parts of a whole whose length the server doesn't know are asked for until there is no more")
+    func partsOfUnknownLength() async throws {
+        let origin = try ResumeOrigin(isChunked: true) { request in
+            guard let range = request.header("Range"), let start = Int64(range.dropFirst(6).dropLast()) else {
+                return .status(500)
+            }
+            let end = min(start + 100_000, ResumeOrigin.length)
+            // RFC 9110 §14.4, §15.5.17
+            guard start < end else { return .status(416).header("Content-Range", "bytes */*") }
+            return LoopbackServer.Response.pieces([.body(ResumeOrigin.body[start..<end])])
+                .header("ETag", ResumeOrigin.etag).partial("bytes \(start)-\(end - 1)/*")
+        }
+        let resumed = try await PausedDownload(from: origin).resume()
+        #expect(resumed.error == nil)
+        #expect(resumed.body == ResumeOrigin.bytes)
+        #expect(origin.server.requestCount == 5)
+    }
+
+    @Test("More bytes than a part was said to have are none of the file's")
+    func longPart() async throws {
+        let origin = try ResumeOrigin { request in
+            guard request.ordinal == 2 else {
+                return .resource(ResumeOrigin.body, for: request, etag: ResumeOrigin.etag)
+            }
+            let start = ResumeOrigin.heldAt
+            let parts: [LoopbackServer.Step] = [
+                .body(ResumeOrigin.body[start..<200_000]), .body(ResumeOrigin.changedBody[200_000..<250_000]),
+            ]
+            return LoopbackServer.Response.pieces(parts).header("ETag", ResumeOrigin.etag)
+                .partial("bytes \(start)-199999/400000")
+        }
+        let resumed = try await PausedDownload(from: origin).resume()
+        #expect(resumed.error == nil)
+        #expect(resumed.body == ResumeOrigin.bytes)
+    }
+
     @Test("Neither the old partial file nor the new one stays")
     func noLitter() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())

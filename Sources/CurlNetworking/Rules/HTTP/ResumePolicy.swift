@@ -15,6 +15,8 @@ struct Resumption: Equatable, Sendable {
     var validator: Validator
     /// nil if the server hasn't said.
     var completeLength: Int64?
+    /// This task has appended a part already. A server that doesn't know the length can only say that there is no more.
+    var followsPart = false
 
     /// Identifies the server's representation (RFC 9110 §8.8).
     enum Validator: Codable, Equatable, Sendable {
@@ -72,7 +74,8 @@ enum ResumePolicy {
                 completeLength: range.completeLength ?? resumption.completeLength
             )
         case 416:
-            guard offset > 0, head.contentRange?.completeLength == offset, hasSameValidator(head, resumption),
+            let length = head.contentRange?.completeLength ?? (resumption.followsPart ? offset : nil)
+            guard offset > 0, length == offset, hasSameValidator(head, resumption),
                 isSameLength(offset, resumption.completeLength)
             else { return .askAgain }
             return .complete
@@ -85,7 +88,7 @@ enum ResumePolicy {
         case complete
         /// The server sent a part of the rest, which it may.
         case askForRest
-        /// It sent more than there is: none of it can be trusted.
+        /// It sent more than it announced: none of it can be trusted.
         case askAgain
         /// It sent nothing of what it announced.
         case fail
@@ -93,9 +96,8 @@ enum ResumePolicy {
 
     /// What it means that an appended body ended when the file had `length` bytes.
     static func ending(at length: Int64, from offset: Int64, end: Int64, completeLength: Int64?) -> Ending {
-        let expected = completeLength ?? end
-        if length == expected { return .complete }
-        if length > expected { return .askAgain }
+        if length > min(end, completeLength ?? end) { return .askAgain }
+        if length == completeLength { return .complete }
         return length > offset ? .askForRest : .fail
     }
 

@@ -152,13 +152,28 @@ struct ResumePolicyTests {
     }
 
     static let endings: [(Int64, Int64?, ResumePolicy.Ending)] = [
-        (1000, 1000, .complete), (500, 1000, .askForRest), (1001, 1000, .askAgain), (100, 1000, .fail),
-        (500, nil, .complete), (499, nil, .askForRest), (501, nil, .askAgain), (100, nil, .fail),
+        (500, 500, .complete), (500, 1000, .askForRest), (100, 1000, .fail), (499, 500, .askForRest),
+        (500, nil, .askForRest), (499, nil, .askForRest), (100, nil, .fail),
+        (501, 500, .askAgain), (501, 1000, .askAgain), (1000, 1000, .askAgain), (501, nil, .askAgain),
+        (500, 499, .askAgain),
     ]
 
     @Test("What the end of an appended body means depends on the file's length", arguments: endings)
     func ending(length: Int64, completeLength: Int64?, expected: ResumePolicy.Ending) {
         #expect(ResumePolicy.ending(at: length, from: 100, end: 500, completeLength: completeLength) == expected)
+    }
+
+    @Test("After a part, 416 without a length says that there is no more, unless it can't be")
+    func endOfUnknownLength() {
+        var next = Self.date
+        next.followsPart = true
+        #expect(Self.decide(416, [:], next) == .complete)
+        #expect(Self.decide(416, ["Content-Range": "bytes */*"], next) == .complete)
+        #expect(Self.decide(416, ["Content-Range": "bytes */100"], next) == .complete)
+        #expect(Self.decide(416, ["Content-Range": "bytes */200"], next) == .askAgain)
+        #expect(Self.decide(416, ["Last-Modified": Self.later], next) == .askAgain)
+        next.completeLength = 200
+        #expect(Self.decide(416, [:], next) == .askAgain)
     }
 
     // MARK: - Validators
