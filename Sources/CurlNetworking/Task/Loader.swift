@@ -213,6 +213,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     // MARK: - The state changed by steps and transfers
 
     func replaceRequest(_ request: URLRequest) {
+        let request = HeaderRules.withoutDoubles(request)
         self.request = request
         handle.showRequest(request)
     }

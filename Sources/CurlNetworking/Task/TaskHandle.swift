@@ -57,6 +57,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         isHidden: Bool = false,
         makeSteps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps = { Steps($0, $1) }
     ) {
+        let request = request.map(HeaderRules.withoutDoubles)
         self.identifier = identifier
         self.session = session
         pool = session.pools.pool(forTask: request)

@@ -26,6 +26,72 @@ struct RedirectCredentialsTests {
         #expect(other.requests[0].header("Host") == "127.0.0.1:\(other.port)")
     }
 
+    @Test("A field that the request has in several spellings is sent in one, and isn't shown to another origin in any")
+    func spellings() async throws {
+        let other = try LoopbackServer { _ in .text("arrived") }
+        defer { other.stop() }
+        let rig = try Rig { request in
+            request.path == "/from" ? .redirect(to: other.url("/to"), status: 307) : .redirect(to: "/from", status: 307)
+        }
+        defer { rig.stop() }
+        for _ in 0..<10 {
+            let headers = [
+                "Authorization": "Bearer 1", "authorization": "Bearer 2", "AUTHORIZATION": "Bearer 3", "cookie": "a=4",
+                "Cookie": "a=5",
+            ]
+            var request = URLRequest(url: rig.url("/"))
+            request.allHTTPHeaderFields = headers
+            let task = rig.session.dataTask(with: request)
+            #expect(task.originalRequest?.allHTTPHeaderFields == ["AUTHORIZATION": "Bearer 3", "Cookie": "a=5"])
+            let delegate = RecordingDelegate()
+            task.delegate = delegate
+            task.resume()
+            try await delegate.success(of: task)
+        }
+        #expect(rig.server.requests.allSatisfy { $0.headers(named: "Authorization") == ["Bearer 3"] })
+        #expect(rig.server.requests.allSatisfy { $0.headers(named: "Cookie") == ["a=5"] })
+        #expect(other.requests.count == 10)
+        #expect(other.requests.allSatisfy { $0.header("Authorization") == nil && $0.header("Cookie") == nil })
+    }
+
+    /// Replaces the request of every redirect.
+    private final class Redirecting: NSObject, URLSessionTaskDelegate {
+        let isDone = Watched(false)
+        private let request: URLRequest
+
+        init(to request: URLRequest) {
+            self.request = request
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest: URLRequest,
+            completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            completionHandler(request)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            isDone.update { $0 = true }
+        }
+    }
+
+    @Test("A request of the delegate's that has a field in several spellings is sent with one")
+    func spellingsOfDelegate() async throws {
+        let rig = try Rig { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }
+        defer { rig.stop() }
+        var request = URLRequest(url: rig.url("/to"))
+        request.allHTTPHeaderFields = ["x-a": "1", "X-A": "2"]
+        let delegate = Redirecting(to: request)
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.delegate = delegate
+        task.resume()
+        try await delegate.isDone.wait { $0 }
+        #expect(rig.server.requests.last?.headers(named: "X-A") == ["2"])
+    }
+
     @Test("The configuration's credentials are not shown to another origin either")
     func additionalHeaders() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }

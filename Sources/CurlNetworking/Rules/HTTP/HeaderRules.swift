@@ -32,6 +32,28 @@ enum HeaderRules {
         return fields
     }
 
+    /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes one
+    /// of them, in each process another. The first in the order of ASCII counts.
+    static func withoutDoubles(_ request: URLRequest) -> URLRequest {
+        guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(Array(fields.keys)) else {
+            return request
+        }
+        var request = request
+        request.allHTTPHeaderFields = fields.keys.sorted().reduce(into: [:]) { unique, name in
+            let known = unique.keys.contains { $0.isEqualIgnoringASCIICase(to: name) }
+            if !known { unique[name] = fields[name] }
+        }
+        return request
+    }
+
+    private static func hasDoubles(_ names: [String]) -> Bool {
+        // Comparing is several times faster than folding, where there are few.
+        if names.count > 16 { return Set(names.map { $0.lowercased() }).count < names.count }
+        return names.indices.contains { index in
+            names[..<index].contains { $0.isEqualIgnoringASCIICase(to: names[index]) }
+        }
+    }
+
     private static func text(of value: Any) -> String? {
         if let text = value as? String { return text }
         let mirror = Mirror(reflecting: value)

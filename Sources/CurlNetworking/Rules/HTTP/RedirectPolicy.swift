@@ -53,9 +53,10 @@ enum RedirectPolicy {
             throw URLError(.redirectToNonExistentLocation, request?.url, "The redirect's request has no URL.")
         }
         guard let request, let base = request.url, !isSamePlace(base, target) else { return next }
-        var next = next
+        var next = HeaderRules.withoutDoubles(next)
+        let sent = HeaderRules.withoutDoubles(request)
         for name in credentialFields where next.value(forHTTPHeaderField: name) != nil {
-            guard next.value(forHTTPHeaderField: name) == request.value(forHTTPHeaderField: name) else { continue }
+            guard next.value(forHTTPHeaderField: name) == sent.value(forHTTPHeaderField: name) else { continue }
             next.setValue(nil, forHTTPHeaderField: name)
         }
         return next

@@ -45,6 +45,23 @@ struct HeaderRulesTests {
         }
     }
 
+    @Test("Of a request's fields whose names differ only in case, always the same one counts")
+    func sameNamesOfRequest() throws {
+        var request = try Sample.request()
+        for _ in 0..<10 {
+            request.allHTTPHeaderFields = [
+                "x-name": "1", "X-Name": "2", "X-NAME": "3", "Accept": "*/*", "Accept-": "4",
+            ]
+            let once = HeaderRules.withoutDoubles(request)
+            #expect(once.allHTTPHeaderFields == ["X-NAME": "3", "Accept": "*/*", "Accept-": "4"])
+        }
+        let many = Dictionary(uniqueKeysWithValues: (0..<100).map { ("X-\($0)", "\($0)") })
+        request.allHTTPHeaderFields = many
+        #expect(HeaderRules.withoutDoubles(request).allHTTPHeaderFields == many)
+        request.allHTTPHeaderFields?["x-99"] = "another"
+        #expect(HeaderRules.withoutDoubles(request).allHTTPHeaderFields == many)
+    }
+
     @Test(
         "A value with CR, LF or NUL is refused, wherever it comes from",
         arguments: ["a\r\nX-Evil: b", "a\rb", "a\nb", "a\u{0}b", "\r\n", "\n", "\u{0}", "ä\n"]
