@@ -20,6 +20,21 @@ struct StreamTaskTests {
         #expect(rig.task.state == .completed && rig.task.error == nil)
     }
 
+    @Test("Reads and writes are answered also where the task is suspended when both directions have been closed")
+    func suspendedAfterClosing() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        try await rig.task.write("hello")
+        #expect(try await rig.task.text(5) == "hello")
+        rig.task.closeRead()
+        rig.task.closeWrite()
+        rig.task.suspend()
+        for _ in 0..<2 {
+            await #expect(throws: URLError.self) { try await rig.task.text(1) }
+            await #expect(throws: URLError.self) { try await rig.task.write("more") }
+        }
+    }
+
     @Test("What was queued before the task is resumed is carried out then, in its order")
     func queuedBefore() async throws {
         let server = try LoopbackServer.echo()

@@ -132,7 +132,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.invalidate(self, cancellingTasks: true)
     }
 
-    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
+    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections. In a background session, so do the
+    /// requests of tasks that are running already.
     ///
     /// `completionHandler` is called on the delegate queue.
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
@@ -143,7 +144,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             configuration.emptyStorages()
             // Again: meanwhile, requests may have found a credential in the storage that was still to be removed.
             core.forgetCredentials()
-            self.flush(completionHandler: completionHandler)
+            self.flush(forgetting: true, completionHandler)
         }
     }
 
@@ -154,10 +155,17 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// its agent has a record of all tasks that were resumed before: a program that exits then loses none. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
+        flush(forgetting: false, completionHandler)
+    }
+
+    /// - Parameter forgets: Whether the agent of a background session, too, is to forget what `reset` removes.
+    private func flush(forgetting forgets: Bool, _ completionHandler: @escaping @Sendable () -> Void) {
         let (core, settings, queue) = (core, core.settings, core.deliveryQueue)
         core.renewConnections {
             settings.afterStorageWrites {
-                core.afterRecording { queue.addOperation(completionHandler) }
+                core.afterRecording {
+                    core.renewRemoteConnections(forgetting: forgets) { queue.addOperation(completionHandler) }
+                }
             }
         }
     }
@@ -199,7 +207,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Data tasks
     //
-    // All tasks start suspended. Creating one in an invalidated session is a programming error and traps.
+    // All tasks start suspended. Creating one in an invalidated session is a programming error and traps. None of these methods calls another: a
+    // subclass may override any of them with a call of any other's original.
 
     /// A task that delivers the response to `request` to the delegate.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
@@ -208,7 +217,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// A task that delivers the response to a GET of `url` to the delegate.
     open func dataTask(with url: URL) -> URLSessionDataTask {
-        dataTask(with: makeRequest(url))
+        makeDataTask(makeRequest(url), .delegate)
     }
 
     /// A task that passes the whole response to `request` to `completionHandler` on the delegate queue.
@@ -224,7 +233,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         with url: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
-        dataTask(with: makeRequest(url), completionHandler: completionHandler)
+        makeDataTask(makeRequest(url), .dataHandler(completionHandler))
     }
 
     // MARK: - Upload tasks
@@ -294,7 +303,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// A task that writes the response to a GET of `url` into a temporary file for the delegate.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
-        downloadTask(with: makeRequest(url))
+        makeDownloadTask(makeRequest(url), .downloadDelegate)
     }
 
     /// A task that continues the download described by `resumeData`.
@@ -319,7 +328,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         with url: URL,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDownloadTask {
-        downloadTask(with: makeRequest(url), completionHandler: completionHandler)
+        makeDownloadTask(makeRequest(url), .fileHandler(completionHandler))
     }
 
     /// A task that continues a download, for `completionHandler`; see ``downloadTask(withResumeData:)``.
@@ -336,7 +345,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
     open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
-        webSocketTask(with: url, protocols: [])
+        makeWebSocketTask(makeRequest(url), protocols: [])
     }
 
     /// The same, for a server that speaks one of `protocols`, the preferred one first. It needn't choose one:

@@ -38,6 +38,16 @@ struct StreamQueueTests {
         #expect(queue.surplus.isEmpty)
     }
 
+    @Test("When both directions are closed, whoever still asks is told so, also while the task is suspended")
+    mutating func suspendedAfterClosing() {
+        rig.open()
+        rig.closeRead()
+        #expect(rig.closeWrite().last == "end")
+        rig.setPaused(true)
+        #expect(rig.read(1, 2, "a") == ["a: readClosed"])
+        #expect(rig.write("1", "b") == ["b failed: writeClosed"])
+    }
+
     @Test("Nothing is read while no read waits")
     mutating func noReadAhead() {
         rig.open()

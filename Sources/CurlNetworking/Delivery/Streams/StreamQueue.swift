@@ -243,7 +243,9 @@ struct StreamQueue<Reader, Writer> {
 
     private var moves: Bool {
         switch connection {
-        case .open, .closed: !ends.isPaused
+        case .open: !ends.isPaused
+        // Nothing moves any more but the callers, who are told so, though the task may complete while it is suspended.
+        case .closed: true
         case .awaited, .inTransition, .over: false
         }
     }
