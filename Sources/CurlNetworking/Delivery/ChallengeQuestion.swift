@@ -144,8 +144,11 @@ extension ChallengeQuestion {
 
     /// For a challenge from a program's own protocol class.
     init(reported challenge: URLAuthenticationChallenge, sender: ChallengeSender) {
-        let method = challenge.protectionSpace.authenticationMethod
-        self.init(challenge: challenge, isOfConnection: Self.connectionMethods.contains(method), sender: sender)
+        self.init(challenge: challenge, isOfConnection: Self.isOfConnection(challenge), sender: sender)
+    }
+
+    static func isOfConnection(_ challenge: URLAuthenticationChallenge) -> Bool {
+        connectionMethods.contains(challenge.protectionSpace.authenticationMethod)
     }
 
     /// The stock module lacks constants for the last two.

@@ -8,6 +8,18 @@ enum HandshakeDecider {
     /// Those of the task's own delegate, or of the object that it stands in for: for tasks with the same only.
     case task(AnyObject)
 
+    /// nil if there is no delegate to ask. While it isn't known which of two delegates answers, the task's own is assumed.
+    ///
+    /// - Parameter own: The task's; nil for none but the session's.
+    init?(session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
+        guard session != nil || own != nil else { return nil }
+        switch (ChallengeAnswerers.answerer(of: ChallengeAnswerers.Pair(session: session, task: own)), own) {
+        case (.neither, _): return nil
+        case (.session, _), (_, nil): self = .session
+        case (.task, let own?), (nil, let own?): self.init(own: own)
+        }
+    }
+
     /// nil if `delegate` is a task's own that stands in for nobody, and so decides nothing.
     init?(own delegate: any URLSessionDelegate) {
         guard let deputy = delegate as? any HandshakeDeputy else {
@@ -69,7 +81,7 @@ struct HandshakeScopes {
     private var own: [HandshakeScope] = []
 
     /// Beyond this, the oldest that nobody uses are dropped, and their delegates asked again.
-    private static let maximumOwn = 16
+    static let maximumOwn = 16
 
     /// nil if nothing has been decided yet.
     func existing(of decider: HandshakeDecider) -> HandshakeScope? {

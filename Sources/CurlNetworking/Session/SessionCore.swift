@@ -344,6 +344,11 @@ final class SessionCore: @unchecked Sendable {
     func renewConnections(completion: @escaping @Sendable () -> Void) {
         pools.visit({ $0.renewConnections() }, completion: completion)
     }
+
+    /// The same in the other process, if there is one; if `forgets`, also what `forgetCredentials` does.
+    func renewRemoteConnections(forgetting forgets: Bool, completion: @escaping @Sendable () -> Void) {
+        if let remote { remote.renewConnections(forgetting: forgets, completion) } else { completion() }
+    }
 }
 
 extension SessionCore.Shared {

@@ -66,9 +66,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     private func askedDelegates(
         _ host: any StepHost
     ) -> (session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
-        let own = host.owner.ownDelegates.session
-        let sessions = host.session.delegates.session
-        return (sessions, own === sessions ? nil : own)
+        host.owner.ownDelegates.asked(besides: host.session.delegates)
     }
 
     private func delegateTypes(_ host: any StepHost) -> ChallengeAnswerers.Pair {
@@ -76,15 +74,10 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         return ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
     }
 
-    /// nil if there is no delegate to ask. While it isn't known which of two delegates answers, the task's own is assumed.
+    /// nil if there is no delegate to ask.
     private func decider(_ host: any StepHost) -> HandshakeDecider? {
         let delegates = askedDelegates(host)
-        guard delegates.session != nil || delegates.own != nil else { return nil }
-        switch (ChallengeAnswerers.answerer(of: delegateTypes(host)), delegates.own) {
-        case (.neither, _): return nil
-        case (.session, _), (_, nil): return .session
-        case (.task, let own?), (nil, let own?): return HandshakeDecider(own: own)
-        }
+        return HandshakeDecider(session: delegates.session, own: delegates.own)
     }
 
     /// Where the decider's decisions are; nil if there is none.

@@ -14,6 +14,9 @@ protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
     /// The delegate's answer about the response; only the first counts.
     func answer(_ disposition: URLSession.ResponseDisposition)
 
+    /// The program has given the task another delegate of its own.
+    func ownDelegateChanged()
+
     /// The owner is about to have the task's result. Delegate queue.
     func prepareEnd()
 
@@ -70,8 +73,11 @@ extension StatefulTaskEngine {
             }
             // The program's object is released without the lock.
             withExtendedLifetime(old) {}
+            ownDelegateChanged()
         }
     }
+
+    func ownDelegateChanged() {}
 
     func state(of task: URLSessionTask) -> URLSessionTask.State {
         withState { $0.isOver(task) ? .completed : $0.machine.publicState }

@@ -45,6 +45,102 @@ extension BackgroundTests {
             #expect(indifferent.result.value == .failure(.serverCertificateHasUnknownRoot))
         }
 
+        @Test(
+            "What a task's own delegate decides about a connection is for tasks with the same delegate, as in other sessions"
+        )
+        func ownDelegates() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let url = try TLSNginx.shared().url(.showing(.selfsigned))
+            let isTrusted: AnsweringDelegate.Answer = { challenge in
+                (.useCredential, challenge.protectionSpace.serverTrust.map(URLCredential.init(trust:)))
+            }
+            // Keeps the agent's session.
+            let lasting = rig.download()
+            try await rig.server.waitForRequests(1)
+            let (trusting, rejecting) = (
+                AnsweringDelegate(isTrusted), AnsweringDelegate { _ in (.cancelAuthenticationChallenge, nil) }
+            )
+            func result(_ delegate: AnsweringDelegate?) async throws -> URLError.Code? {
+                let task = rig.session.downloadTask(with: url)
+                task.delegate = delegate
+                task.resume()
+                guard let delegate else { return try await rig.delegate.completion(of: task)?.code }
+                try await delegate.result.wait { $0 != nil }
+                guard case .failure(let code) = delegate.result.update({ $0.take() }) else { return nil }
+                return code
+            }
+            #expect(try await result(trusting) == nil)
+            #expect(trusting.methods.count == 1)
+            #expect(try await result(nil) == .serverCertificateHasUnknownRoot)
+            #expect(try await result(rejecting) == .cancelled)
+            #expect(rejecting.methods.count == 1)
+            #expect(try await result(nil) == .serverCertificateHasUnknownRoot)
+            #expect(try await result(trusting) == nil)
+            #expect(trusting.methods.count == 1, "its decision is remembered")
+            #expect(trusting.text.isEmpty == false)
+            lasting.cancel()
+        }
+
+        @Test("A server that the session trusts is shown to a task's own delegate, which may refuse it")
+        func pinning() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let nginx = try TLSNginx.shared()
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate) { $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)] }
+            session.downloadTask(with: rig.url("/")).resume()
+            try await rig.server.waitForRequests(1)
+            let plain = session.downloadTask(with: nginx.url(.showing(.good)))
+            plain.resume()
+            try await delegate.success(of: plain)
+            let rejecting = AnsweringDelegate { _ in (.cancelAuthenticationChallenge, nil) }
+            let pinned = session.downloadTask(with: nginx.url(.showing(.good)))
+            pinned.delegate = rejecting
+            pinned.resume()
+            try await rejecting.result.wait { $0 != nil }
+            #expect(rejecting.result.value == .failure(.cancelled))
+            #expect(rejecting.methods == [NSURLAuthenticationMethodServerTrust])
+            session.invalidateAndCancel()
+        }
+
+        @Test("reset has the agent forget passwords and decisions; flush doesn't")
+        func reset() async throws {
+            let rig = try BackgroundRig { request in
+                if request.path == "/lasting" { return .never }
+                if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
+                return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            defer { rig.end() }
+            let url = try TLSNginx.shared().url(.showing(.selfsigned))
+            let delegate = AnsweringDelegate { challenge in
+                if let trust = challenge.protectionSpace.serverTrust {
+                    return (.useCredential, URLCredential(trust: trust))
+                }
+                return (.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
+            }
+            let session = rig.session(delegate)
+            // Keeps the agent's session.
+            session.downloadTask(with: rig.url("/lasting")).resume()
+            try await rig.server.waitForRequests(1)
+            func load(_ url: URL) async throws {
+                session.downloadTask(with: url).resume()
+                try await delegate.result.wait { $0 != nil }
+                #expect(delegate.result.update { $0.take() } == .success(200))
+            }
+            func loadBoth() async throws -> Int {
+                try await load(rig.url("/"))
+                try await load(url)
+                return delegate.methods.count
+            }
+            #expect(try await loadBoth() == 2)
+            await session.flush()
+            #expect(try await loadBoth() == 2)
+            await session.reset()
+            #expect(try await loadBoth() == 4)
+            session.invalidateAndCancel()
+        }
+
         @Test("A client's certificate comes from the delegate")
         func identity() async throws {
             let rig = try BackgroundRig()

@@ -6,11 +6,12 @@ import Testing
 @Suite("Questions of an agent")
 struct ChallengeQueryTests {
     @Test(
-        "Are about the requests to the host that asks, however their URLs spell it",
+        "Are about the requests to the server that asks, however their URLs spell it",
         arguments: [
-            ("example.com", "https://EXAMPLE.com:8443/a", true), ("example.com", "https://www.example.com/", false),
+            ("example.com", "https://EXAMPLE.com:443/a", true), ("example.com", "https://EXAMPLE.com:8443/a", false),
+            ("example.com", "https://www.example.com/", false),
             ("localhost", "https://%6Cocalhost/", true), ("127.0.0.1", "https://127.1/", true),
-            ("::1", "https://[0::1]/", true), ("127.0.0.1", "ftps://127.1/", true), ("127.0.0.1", "data:,x", false),
+            ("::1", "https://[0::1]/", true), ("127.0.0.1", "ftps://127.1:443/", true), ("127.0.0.1", "data:,x", false),
         ]
     )
     func hosts(host: String, url: String, expected: Bool) throws {

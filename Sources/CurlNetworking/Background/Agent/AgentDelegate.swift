@@ -77,14 +77,31 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
 
     // MARK: - Questions. Redirects are followed, and put-off requests begun, without any.
 
+    /// Also those about connections, for which tasks may have delegates of their own: a session's own method would come before these.
     func urlSession(
         _ session: URLSession,
+        task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let own = self.session else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-        own.ask(challenge, about: nil, completionHandler)
+        own.ask(challenge, about: task, decidesAlone: false, completionHandler)
     }
+}
+
+/// Puts the questions about one task's connections for which, in the program, the task's own delegate decides. Agent's queue.
+///
+/// `@unchecked Sendable`: never changes; the session is used only on the agent's queue.
+final class AgentTaskDelegate: NSObject, URLSessionTaskDelegate, HandshakeDeputy, @unchecked Sendable {
+    private weak var session: AgentSession?
+    private let decider: AgentDecider
+
+    init(_ session: AgentSession, _ decider: AgentDecider) {
+        self.session = session
+        self.decider = decider
+    }
+
+    var handshakeDecider: AnyObject? { decider }
 
     func urlSession(
         _ session: URLSession,
@@ -93,6 +110,24 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let own = self.session else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-        own.ask(challenge, about: task, completionHandler)
+        own.ask(challenge, about: task, decidesAlone: true, completionHandler)
+    }
+}
+
+/// Stands for an object of the program's that decides about the connections of some tasks.
+final class AgentDecider: Sendable {}
+
+/// The deciders, by the names that the program has given them. The last ones stay when their tasks are over, and with them what they have
+/// decided: as many as an ordinary session remembers.
+struct AgentDeciders {
+    private let table = WeakTable<UUID, AgentDecider>()
+    private var recent: [AgentDecider] = []
+
+    mutating func decider(named name: UUID) -> AgentDecider {
+        let decider = table.object(for: name) { AgentDecider() }
+        recent.removeAll { $0 === decider }
+        recent.append(decider)
+        if recent.count > HandshakeScopes.maximumOwn { recent.removeFirst() }
+        return decider
     }
 }

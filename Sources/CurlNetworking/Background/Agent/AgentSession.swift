@@ -28,6 +28,7 @@ final class AgentSession: @unchecked Sendable {
     private var transfers: URLSession?
     /// Sessions with the settings of earlier programs, until the transfers that began with them are over.
     private var retired: [URLSession] = []
+    private var deciders = AgentDeciders()
     /// The tasks that are being transferred, each by the task that does it.
     private var running: [URLSessionTask: UUID] = [:]
 
@@ -254,6 +255,7 @@ final class AgentSession: @unchecked Sendable {
             guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
             task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
         case .answer(let number, let reply): answer(number, reply)
+        case .renew(let number, let forgets): renewConnections(forgetting: forgets) { self.send(.renewed(number)) }
         case .hello, .submit, .status, .cancelAll: break
         }
     }
@@ -422,7 +424,28 @@ final class AgentSession: @unchecked Sendable {
             task = session.makeDownloadTask(request, resuming: resumeData, cookies)
         }
         running[task] = submission.key
+        setDecider(submission.wish.decider, of: task)
         return task
+    }
+
+    /// - Parameter name: nil if the session's delegate decides.
+    func setDecider(_ name: UUID?, of task: URLSessionTask) {
+        task.delegate = name.map { AgentTaskDelegate(self, deciders.decider(named: $0)) }
+    }
+
+    /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before.
+    private func renewConnections(forgetting forgets: Bool, _ completion: @escaping @Sendable () -> Void) {
+        let sessions = allTransfers
+        if forgets {
+            for session in sessions { session.core.forgetCredentials() }
+            for task in tasks.values { task.forgetCredentials() }
+        }
+        let renewal = DispatchGroup()
+        for session in sessions {
+            renewal.enter()
+            session.core.renewConnections { renewal.leave() }
+        }
+        renewal.notify(queue: queue, execute: completion)
     }
 
     private func transferSession() throws(URLError) -> URLSession {
@@ -519,14 +542,20 @@ final class AgentSession: @unchecked Sendable {
     // MARK: - Questions
 
     /// Asks the program; if none is attached, waits for one.
+    ///
+    /// - Parameter decidesAlone: The answer is for tasks with the same delegate only. Otherwise one about a handshake is for all tasks, and the
+    ///   question belongs to none of them.
     func ask(
         _ challenge: URLAuthenticationChallenge,
-        about task: URLSessionTask?,
+        about task: URLSessionTask,
+        decidesAlone: Bool,
         _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        let query = ChallengeQuery(challenge, isOfConnection: task == nil)
-        if query.isOfHandshake, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
-        let key = task.flatMap { running[$0] }
+        let query = ChallengeQuery(challenge)
+        let isForAll = query.isOfHandshake && !decidesAlone
+        if isForAll, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
+        let key = isForAll ? nil : running[task]
+        guard isForAll || key != nil else { return answer(.cancelAuthenticationChallenge, nil) }
         if let (disposition, credential) = key.flatMap({ tasks[$0]?.reply(to: query)?.answer }) {
             return answer(disposition, credential)
         }
@@ -543,7 +572,7 @@ final class AgentSession: @unchecked Sendable {
 
     private func answer(_ number: Int, _ reply: ChallengeReply) {
         guard let question = questions.removeValue(forKey: number) else { return }
-        if question.query.isOfHandshake, record.answersChallenges != reply.isOfDelegate {
+        if question.key == nil, record.answersChallenges != reply.isOfDelegate {
             record.answersChallenges = reply.isOfDelegate
             if !tasks.isEmpty { save() }
         }

@@ -127,7 +127,10 @@ final class AgentTask: @unchecked Sendable {
         stored.record.submission.wish = new
         if new.cancellation != nil { return cancel() }
         save()
-        if case .running(let attempt) = phase { new.settings.apply(to: attempt.task) }
+        if case .running(let attempt) = phase {
+            new.settings.apply(to: attempt.task)
+            if new.decider != old.decider { session.setDecider(new.decider, of: attempt.task) }
+        }
         if clock.isWaiting() {
             stopClock()
             startClock()
@@ -283,6 +286,7 @@ final class AgentTask: @unchecked Sendable {
     // MARK: - What the attempt tells
 
     func isWaitingForHost() {
+        progress.isWaitingForHost = true
         session.send(.event(key, .isWaitingForConnectivity))
     }
 
@@ -307,6 +311,7 @@ final class AgentTask: @unchecked Sendable {
         if case .running(let attempt) = phase { attempt.resumed(at: offset) }
         progress.counters.received = offset
         progress.counters.expectedToReceive = expected
+        progress.resumption = TaskProgress.Resumption(offset: offset, expected: expected)
         note(task)
         session.send(.event(key, .resumed(offset: offset, expectedTotalBytes: expected)))
     }
@@ -342,6 +347,7 @@ final class AgentTask: @unchecked Sendable {
     func received(_ data: Data, _ task: URLSessionTask) {
         if case .running(let attempt) = phase { attempt.received(data) }
         progress.counters.received = task.countOfBytesReceived
+        progress.counters.expectedToReceive = task.countOfBytesExpectedToReceive
         note(task)
     }
 
@@ -359,6 +365,7 @@ final class AgentTask: @unchecked Sendable {
 
     /// Reports progress to the program, together with other tasks', a little later.
     private func note(_ task: URLSessionTask) {
+        progress.isWaitingForHost = nil
         if progress.response == nil { progress.response = ResponseDescription(task.response) }
         session.noteProgress(of: self)
     }
@@ -372,6 +379,15 @@ final class AgentTask: @unchecked Sendable {
 
     func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
         replies[query.place] = reply.isForTask ? reply : nil
+    }
+
+    /// Later requests go without the credentials and cookies that the task has.
+    func forgetCredentials() {
+        replies = [:]
+        cookies.removeAll()
+        guard !record.submission.cookies.isEmpty else { return }
+        stored.record.submission.cookies = []
+        save()
     }
 
     // MARK: - The end

@@ -49,6 +49,8 @@ extension BackgroundClient {
             ended(key, ending, channel)
         case (.checkpoint(let number, let data), .attached):
             checkpoints.answer(number, data)
+        case (.renewed(let number), .attached):
+            renewals.confirm(number)
         case (.forgotten(let key), .attached):
             tasks.forget(key)
             closeIfConfirmed()
@@ -86,6 +88,7 @@ extension BackgroundClient {
         let (lost, new) = tasks.compare(with: Set(listings.map(\.submission.key)))
         for engine in Self.ordered(lost) { engine.fail(AgentLauncher.failure("The agent has lost the task.")) }
         for engine in Self.ordered(new) where !isOver(engine) { submit(engine, channel) }
+        for message in renewals.messages { channel.send(message) }
         attached()
         if cancelsAll { cancelTasks() }
         closeIfConfirmed()
@@ -110,6 +113,7 @@ extension BackgroundClient {
             accept(key)
             guard !isOver(engine) else { return }
             if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
+            engine.catchUp(with: listing.progress)
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
         case .left:
@@ -135,6 +139,7 @@ extension BackgroundClient {
         engine.shared.withLock { $0.task = task }
         tasks.restore(engine, key, hasEnded: listing.ending != nil)
         core.activate(engine)
+        if listing.ending == nil { engine.catchUp(with: listing.progress) }
         if let ending = listing.ending { engine.end(ending, files: files) }
     }
 
@@ -158,14 +163,17 @@ extension BackgroundClient {
     }
 
     private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
-        // A question about a connection belongs to no task; the delegate is asked for a task that goes to the host.
-        let asked =
-            if let key {
-                tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
-            } else {
-                tasks.engines.first { query.isAbout($0.originalRequest) && canBeAsked($0) }
-                    ?? tasks.engines.first(where: canBeAsked)
-            }
+        let asked: BackgroundEngine?
+        if let key {
+            asked = tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
+        } else {
+            // A question about a connection belongs to no task; the session's delegate is asked about one that goes to the server. A delegate
+            // that decides for its own tasks alone isn't asked for others.
+            let candidates = tasks.engines.filter(canBeAsked)
+            let open = candidates.filter { $0.deciderName == nil }
+            asked = open.first { query.isAbout($0.originalRequest) } ?? open.first
+            if asked == nil, !candidates.isEmpty { return _ = channel.send(.answer(number, .verification)) }
+        }
         guard let asked else { return }
         let inquiry = Inquiry { [self] in
             queue.async { self.askAnother(than: asked, query, key, number, channel) }

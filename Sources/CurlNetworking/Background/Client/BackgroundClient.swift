@@ -53,35 +53,15 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
-    var checkpoints = Checkpoints()
+    var checkpoints = PendingCheckpoints()
+    var renewals = PendingRenewals()
+    /// Names for tasks' own delegates that decide about connections.
+    let deciders = DeciderNames()
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
     var cancelsAll = false
     /// Whether the session is over, and only confirmations are awaited.
     private var isClosing = false
-
-    /// Questions for resume data that the agent hasn't answered.
-    struct Checkpoints {
-        private var last = 0
-        private var completions: [Int: @Sendable (Data?) -> Void] = [:]
-
-        /// The question's number.
-        mutating func add(_ completion: @escaping @Sendable (Data?) -> Void) -> Int {
-            last += 1
-            completions[last] = completion
-            return last
-        }
-
-        mutating func answer(_ number: Int, _ data: Data?) {
-            completions.removeValue(forKey: number)?(data)
-        }
-
-        /// There will be no answers.
-        mutating func end() {
-            for completion in completions.values { completion(nil) }
-            completions = [:]
-        }
-    }
 
     private enum Moment {
         /// It is known which tasks there are.
@@ -146,6 +126,16 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
+    func renewConnections(forgetting forgets: Bool, _ body: @escaping @Sendable () -> Void) {
+        queue.async {
+            switch self.phase {
+            case .detached, .closed: body()
+            case .connecting, .greeting: _ = self.renewals.add(forgets, body)
+            case .attached(let channel): channel.send(self.renewals.add(forgets, body))
+            }
+        }
+    }
+
     func sessionWasInvalidated(cancellingTasks cancels: Bool) {
         guard cancels else { return }
         queue.async {
@@ -171,7 +161,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.async {
             guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.phase else { return }
             // Follows the submission; one that has yet to be sent will have this wish.
-            channel.send(.wish(engine.key, engine.wish))
+            let wish = engine.wish
+            guard !channel.send(.wish(engine.key, wish)) else { return }
+            // The description has any length, and the rest of the wish counts more.
+            channel.send(.wish(engine.key, wish.withoutDescription))
         }
     }
 
@@ -377,7 +370,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         case .attached:
             phase = .detached
             let number = losses.lost(at: .now())
-            guard !tasks.engines.isEmpty || tasks.unconfirmed > 0 else { return closeIfConfirmed() }
+            guard !tasks.engines.isEmpty || tasks.unconfirmed > 0 else {
+                renewals.end()
+                return closeIfConfirmed()
+            }
             if number == 1 { attach() } else { connect(afterFailure: number - 1, error) }
         case .detached, .connecting, .closed:
             break
@@ -389,6 +385,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         phase = .detached
         failures = 0
         losses.forget()
+        renewals.end()
         for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
         attached()
         closeIfConfirmed()
@@ -412,5 +409,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         phase = .closed
         claim.giveUp()
         checkpoints.end()
+        renewals.end()
     }
 }

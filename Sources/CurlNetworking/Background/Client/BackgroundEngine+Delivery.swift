@@ -13,12 +13,22 @@ extension BackgroundEngine {
     }
 
     func apply(_ event: TaskEvent) {
+        switch event {
         // Each attempt says so, and the delegate is told once.
-        if case .isWaitingForConnectivity = event {
-            if isKnownToWait { return }
-            isKnownToWait = true
+        case .isWaitingForConnectivity where isKnownToWait: return
+        case .isWaitingForConnectivity: isKnownToWait = true
+        case .resumed(let offset, let expected): knownResumption = .init(offset: offset, expected: expected)
+        default: break
         }
         if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
+    }
+
+    /// Tells the delegate what happened while no program was attached that could be told.
+    func catchUp(with progress: TaskProgress) {
+        if progress.isWaitingForHost == true { apply(.isWaitingForConnectivity) }
+        if let resumption = progress.resumption, resumption != knownResumption {
+            apply(.resumed(offset: resumption.offset, expectedTotalBytes: resumption.expected))
+        }
     }
 
     /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
@@ -34,7 +44,10 @@ extension BackgroundEngine {
         let storage = session.configuration.urlCredentialStorage
         let stored =
             query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.matchingDefault(for: query.space)
+        let delegates = ownDelegates.asked(besides: session.delegates)
+        let types = ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
         let sender = ChallengeSender { given in
+            if query.isOfHandshake { ChallengeAnswerers.note(given.answerer, of: types) }
             var given = given
             if case .performDefaultHandling = given.disposition, let stored {
                 (given.disposition, given.credential) = (.useCredential, stored)

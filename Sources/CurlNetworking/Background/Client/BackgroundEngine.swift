@@ -49,6 +49,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     var isRecorded = false
     /// The delegate has been told that the task waits for its host.
     var isKnownToWait = false
+    /// Where the delegate has been told that the download continued.
+    var knownResumption: TaskProgress.Resumption?
     var body = Body.none
 
     /// The body of the response to an upload, on its way to the delegate.
@@ -68,6 +70,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         resumeData: Data? = nil,
         upload: UploadResumption? = nil
     ) {
+        let request = request.map(HeaderRules.withoutDoubles)
         self.identifier = identifier
         self.session = session
         self.client = client
@@ -95,6 +98,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         endedUnattended = listing.ending != nil
         isRecorded = true
         originalRequest = submission.request.request
+        // What came before this program isn't news.
+        knownResumption = listing.progress.resumption
         shared = Mutex(TaskState(listing))
     }
 
@@ -147,9 +152,23 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         }
     }
 
+    /// The agent's name for the task's own delegate, if that decides about the task's connections.
+    var deciderName: UUID? {
+        let delegates = ownDelegates.asked(besides: session.delegates)
+        guard case .task(let decider)? = HandshakeDecider(session: delegates.session, own: delegates.own) else {
+            return nil
+        }
+        return client.deciders.name(of: decider)
+    }
+
+    func ownDelegateChanged() {
+        client.wishChanged(self)
+    }
+
     /// The wish as the agent is told of it.
     var wish: TaskWish {
-        shared.withLock { shared in
+        let decider = deciderName
+        return shared.withLock { shared in
             let cancellation: TaskWish.Cancellation? =
                 switch shared.machine.cancellation {
                 case .discardingBody: .discardingBody
@@ -159,7 +178,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             return TaskWish(
                 isSuspended: shared.machine.isSuspended,
                 cancellation: cancellation,
-                settings: shared.settings
+                settings: shared.settings,
+                decider: decider
             )
         }
     }

@@ -267,8 +267,9 @@ struct SessionFolder {
     private func mayBeAwaited(_ name: String, _ size: Int64) -> Bool {
         var status = stat()
         guard TemporaryName.kept.matches(name), lstat(path(ofFile: name), &status) == 0 else { return false }
-        let age = time(nil) - status.st_mtim.tv_sec
-        return Int64(status.st_size) < size && age >= 0 && .seconds(age) < Self.sparing
+        // A file may have any date.
+        let (age, overflows) = time(nil).subtractingReportingOverflow(status.st_mtim.tv_sec)
+        return Int64(status.st_size) < size && !overflows && age >= 0 && .seconds(age) < Self.sparing
     }
 
     /// How long a file without a task may be waiting for its delegate.

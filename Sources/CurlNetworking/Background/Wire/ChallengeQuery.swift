@@ -35,10 +35,14 @@ struct ChallengeQuery: Codable, Sendable {
         self.isOfConnection = isOfConnection
     }
 
-    /// Whether `request` goes to the host that asks.
+    init(_ challenge: URLAuthenticationChallenge) {
+        self.init(challenge, isOfConnection: ChallengeQuestion.isOfConnection(challenge))
+    }
+
+    /// Whether `request` goes to the server that asks.
     func isAbout(_ request: URLRequest?) -> Bool {
         guard let url = request?.url, let origin = Origin(url) ?? Origin.ofFTP(url) else { return false }
-        return origin.host == host
+        return origin.host == host && origin.port == port
     }
 
     var space: URLProtectionSpace {
@@ -141,6 +145,11 @@ struct ChallengeReply: Codable, Sendable {
     var credential: Credential?
     /// Whether a delegate of the program implements a method for challenges. If none does, asking again is pointless.
     var isOfDelegate: Bool
+
+    /// What it is without a delegate's answer, which another question may get.
+    static let verification = ChallengeReply(
+        ChallengeAnswer(disposition: .performDefaultHandling, credential: nil, answerer: .session)
+    )
 
     init(_ answer: ChallengeAnswer) {
         disposition =

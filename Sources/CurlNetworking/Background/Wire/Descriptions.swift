@@ -31,7 +31,8 @@ struct RequestDescription: Codable, Sendable, Equatable {
     var request: URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+        // Also what `setValue` would silently drop, and the task then refuses.
+        request.allHTTPHeaderFields = headers
         request.httpBody = body
         request.timeoutInterval = timeoutInterval
         request.httpShouldHandleCookies = handlesCookies

@@ -17,6 +17,9 @@ enum ClientMessage: Codable, Sendable {
     /// The agent answers `checkpoint` with the same number.
     case checkpoint(UUID, Int)
     case answer(Int, ChallengeReply)
+    /// Later requests are to use new connections, and if `forgets`, without credentials, decisions and cookies of before. The agent answers
+    /// `renewed` with the same number.
+    case renew(Int, forgets: Bool)
     /// The agent answers `status`. Without `hello`.
     case status
     /// Cancels all tasks of a session, or of all, as if the user had force-quit the program. Without `hello`; the agent answers `done`.
@@ -27,7 +30,7 @@ enum ClientMessage: Codable, Sendable {
         switch self {
         case .submit(let submission): submission.key
         case .wish(let key, _), .acknowledge(let key), .checkpoint(let key, _): key
-        case .hello, .answer, .status, .cancelAll: nil
+        case .hello, .answer, .renew, .status, .cancelAll: nil
         }
     }
 }
@@ -48,13 +51,14 @@ enum AgentMessage: Codable, Sendable {
     case ended(UUID, TaskEnding)
     case checkpoint(Int, Data?)
     case forgotten(UUID)
+    case renewed(Int)
     case status([SessionStatus])
     case done
 }
 
 struct Hello: Codable, Sendable {
     /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
-    static let currentVersion = 3
+    static let currentVersion = 4
 
     /// What a program of this version says of its session, in the same object as the version.
     struct Session: Codable, Sendable {
@@ -128,6 +132,15 @@ struct TaskWish: Codable, Sendable, Equatable {
     var isSuspended: Bool
     var cancellation: Cancellation?
     var settings: TaskSettings
+    /// Names the task's own delegate, or the object that it stands in for, if that decides about connections: tasks with the same share decisions and
+    /// connections, and no others use them. nil if the session's delegate decides.
+    var decider: UUID?
+
+    var withoutDescription: TaskWish {
+        var wish = self
+        wish.settings.description = nil
+        return wish
+    }
 }
 
 /// What an attaching program is told about a task.
@@ -150,6 +163,13 @@ struct TaskListing: Codable, Sendable {
 
 /// The progress of a task. Each replaces the one before.
 struct TaskProgress: Codable, Sendable {
+    /// What a download's delegate is told when it continues, in bytes.
+    struct Resumption: Codable, Sendable, Equatable {
+        var offset: Int64
+        /// Unknown as `countOfBytesExpectedToReceive` says so.
+        var expected: Int64
+    }
+
     var key: UUID
     /// Its `requests` are those in which this agent has sent the body from its beginning: none if it has only sent the rest of one.
     var counters = TaskCounters()
@@ -159,6 +179,10 @@ struct TaskProgress: Codable, Sendable {
     /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?
+    /// Whether it waits for its host to become reachable; nil for no.
+    var isWaitingForHost: Bool?
+    /// Where this agent has last continued the download.
+    var resumption: Resumption?
 
     /// Without what may make it long: the response's fields.
     var abridged: TaskProgress {

@@ -21,6 +21,11 @@ final class TaskCookies: CookieJar {
         self.content = Mutex(content)
     }
 
+    /// Soon, after what has come before.
+    func removeAll() {
+        Self.parsing.async { self.content.withLock { $0 = Content() } }
+    }
+
     /// The `Set-Cookie` fields of the last response that had any, if it came from `url`.
     func fields(ofResponseFrom url: URL) -> [String]? {
         content.withLock { $0.last?.url == url ? $0.last?.fields : nil }

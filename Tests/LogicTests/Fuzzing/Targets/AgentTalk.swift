@@ -26,7 +26,7 @@ struct AgentTalk {
             Self.load(TaskRecord(submission))
         case .answer(_, let reply):
             _ = reply.answer
-        case .wish, .acknowledge, .checkpoint, .status, .cancelAll:
+        case .wish, .acknowledge, .checkpoint, .renew, .status, .cancelAll:
             break
         }
     }
@@ -64,7 +64,7 @@ struct AgentTalk {
             _ = query.challenge(proposing: nil, sender: sender).protectionSpace.host
         case .ended(let key, let ending):
             end(key, ending)
-        case .welcome, .status, .refused, .accepted, .checkpoint, .forgotten, .done:
+        case .welcome, .status, .refused, .accepted, .checkpoint, .forgotten, .renewed, .done:
             break
         }
     }
