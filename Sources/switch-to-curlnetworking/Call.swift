@@ -53,12 +53,20 @@ struct Call {
     /// The value of an argument that is a plain string literal.
     func string(_ label: String, in tokens: [Token]) -> String? {
         guard let value = self[label]?.value, value.count == 1 else { return nil }
-        let token = tokens[value.lowerBound]
-        guard token.kind == .string, token.text.count >= 2, token.text.hasPrefix("\""), !token.text.contains("\\")
-        else {
-            return nil
-        }
-        return String(token.text.dropFirst().dropLast())
+        return tokens[value.lowerBound].plainString
+    }
+
+    /// The plain string literals in an argument's value; nil without the argument.
+    func strings(_ label: String, in tokens: [Token]) -> [String]? {
+        self[label].map { tokens[$0.value].compactMap(\.plainString) }
+    }
+}
+
+extension Token {
+    /// What is in a string literal without escapes.
+    fileprivate var plainString: String? {
+        guard kind == .string, text.count >= 2, text.hasPrefix("\""), !text.contains("\\") else { return nil }
+        return String(text.dropFirst().dropLast())
     }
 }
 

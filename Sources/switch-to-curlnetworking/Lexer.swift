@@ -25,6 +25,8 @@ struct Lexer {
     private let bytes: [UInt8]
     private var position = 0
     private var line = 1
+    /// How many interpolations the position is in.
+    private var depth = 0
     private var tokens: [Token] = []
 
     private init(_ bytes: [UInt8]) {
@@ -159,18 +161,23 @@ struct Lexer {
         }
     }
 
+    /// Strings in interpolations in strings, and so on: as many as this, which is more than the compiler takes.
+    private static let maximumDepth = 500
+
     private mutating func skipInterpolation() {
-        var depth = 0
+        depth += 1
+        defer { depth -= 1 }
+        var parentheses = 0
         while let byte = peek() {
             switch byte {
-            case UInt8(ascii: "("): depth += 1
+            case UInt8(ascii: "("): parentheses += 1
             case UInt8(ascii: ")"):
-                depth -= 1
-                if depth == 0 {
+                parentheses -= 1
+                if parentheses == 0 {
                     position += 1
                     return
                 }
-            case UInt8(ascii: "\""):
+            case UInt8(ascii: "\"") where depth < Self.maximumDepth:
                 skipString(numberSigns: 0)
                 continue
             case UInt8(ascii: "\n"): line += 1

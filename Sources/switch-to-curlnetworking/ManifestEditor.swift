@@ -6,8 +6,20 @@ struct ManifestEditor {
         let name: String
         /// Where SwiftPM looks for its files, relative to the package's root.
         let directories: [String]
+        /// What of its folder alone belongs to it, relative to that; nil for all.
+        fileprivate let sources: [String]?
+        /// What of its folder doesn't.
+        fileprivate let excluded: [String]
         let isPlugin: Bool
         fileprivate let call: Call
+
+        /// Whether the file at `path` in `directory` is one of its own.
+        fileprivate func includes(_ path: String, in directory: String) -> Bool {
+            guard directory == "." || path.hasPrefix(directory + "/") else { return false }
+            let rest = directory == "." ? path : String(path.dropFirst(directory.count + 1))
+            func isIn(_ place: String) -> Bool { place == "." || rest == place || rest.hasPrefix(place + "/") }
+            return !excluded.contains(where: isIn) && sources?.contains(where: isIn) != false
+        }
     }
 
     /// The folders in which SwiftPM looks for a target's folder.
@@ -43,7 +55,16 @@ struct ManifestEditor {
                 directories = [Self.normalised(path)]
             }
             let isPlugin = tokens[call.name].text == "plugin"
-            targets.append(Target(name: name, directories: directories, isPlugin: isPlugin, call: call))
+            targets.append(
+                Target(
+                    name: name,
+                    directories: directories,
+                    sources: call.strings("sources", in: tokens)?.map(Self.normalised),
+                    excluded: call.strings("exclude", in: tokens)?.map(Self.normalised) ?? [],
+                    isPlugin: isPlugin,
+                    call: call
+                )
+            )
         }
         self.targets = targets
     }
@@ -72,6 +93,15 @@ struct ManifestEditor {
         }
     }
 
+    /// The version of SwiftPM that the manifest is for: its first line says that.
+    private var toolsVersion: PackageDependency.ToolsVersion? {
+        let line = text.drop { $0 == "\u{FEFF}" || $0.isWhitespace }.prefix { !$0.isNewline }
+        guard let match = line.firstMatch(of: /swift-tools-version:?\s*(\d+)(?:\.(\d+))?/.ignoresCase()),
+            let major = Int(match.1)
+        else { return nil }
+        return .init(major: major, minor: match.2.flatMap { Int($0) } ?? 0)
+    }
+
     /// Whether the manifest names one of Apple's platforms.
     var namesApplePlatform: Bool {
         guard let platforms = package?["platforms"]?.value else { return false }
@@ -79,12 +109,13 @@ struct ManifestEditor {
         return tokens[platforms].contains { apple.contains($0.text) }
     }
 
-    /// The target of the file at `path`, which is relative to the package's root.
+    /// The target of the file at `path`, which is relative to the package's root; nil if it isn't clear which that is.
     func target(of path: String) -> Target? {
         let candidates = targets.flatMap { target in target.directories.map { (target, $0) } }
-        let owner = candidates.filter { $1 == "." || path.hasPrefix($1 + "/") }
-            .max { $0.1.utf8.count < $1.1.utf8.count }
-        return owner?.0 ?? soleTarget(of: path)
+            .filter { $0.includes(path, in: $1) }
+        guard let owner = candidates.max(by: { $0.1.utf8.count < $1.1.utf8.count }) else { return soleTarget(of: path) }
+        let isClear = candidates.allSatisfy { $0.0.name == owner.0.name || $0.1.utf8.count < owner.1.utf8.count }
+        return isClear ? owner.0 : nil
     }
 
     /// A target that is alone among those of tests, or among all others, may have the whole folder.
@@ -92,22 +123,26 @@ struct ManifestEditor {
         guard let top = path.split(separator: "/").first.map(String.init), Self.sources.contains(top) || top == "Tests"
         else { return nil }
         let kin = targets.filter { !$0.isPlugin && (tokens[$0.call.name].text == "testTarget") == (top == "Tests") }
-        guard let target = kin.first, kin.allSatisfy({ $0.name == target.name }), target.call["path"] == nil else {
-            return nil
-        }
+        guard let target = kin.first, kin.allSatisfy({ $0.name == target.name }), target.call["path"] == nil,
+            target.sources == nil, target.excluded.isEmpty
+        else { return nil }
         return target
     }
 
     /// The manifest with the dependency for the targets of these names.
+    ///
+    /// - Parameter needsPackage: Whether the package needs the dependency even if none of these targets does: another one may be computed.
     func adding(
         _ dependency: PackageDependency,
         to names: Set<String>,
+        needsPackage: Bool = false,
         onlyOnLinux: Bool,
         file: String
     ) -> (text: String, findings: [Finding]) {
         var edits: [Edit] = []
         var findings: [Finding] = []
         let product = dependency.product(onlyOnLinux: onlyOnLinux)
+        let entryOfPackage = dependency.package(forTools: toolsVersion)
         for target in targets where names.contains(target.name) {
             let line = tokens[target.call.name].line
             let new = entry(product, to: target.call, after: "name", unless: namesProduct)
@@ -118,14 +153,14 @@ struct ManifestEditor {
                 findings.append(Finding(file: file, line: line, text: "add \(product) to “\(target.name)”"))
             }
         }
-        if !names.isEmpty {
+        if needsPackage || !names.isEmpty {
             let added = package.flatMap {
-                entry(dependency.package, to: $0, before: "targets") { namesPackage(dependency.identity, in: $0) }
+                entry(entryOfPackage, to: $0, before: "targets") { namesPackage(dependency.identity, in: $0) }
             }
             if let added {
                 edits += added
             } else {
-                findings.append(Finding(file: file, line: nil, text: "add \(dependency.package) to the dependencies"))
+                findings.append(Finding(file: file, line: nil, text: "add \(entryOfPackage) to the dependencies"))
             }
         }
         return (text.applying(edits), findings)

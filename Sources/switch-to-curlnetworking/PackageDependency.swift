@@ -22,9 +22,17 @@ struct PackageDependency: Equatable {
         return last.hasSuffix(".git") ? String(last.dropLast(4)) : last
     }
 
-    var package: String {
-        switch source {
+    struct ToolsVersion {
+        var major: Int
+        var minor: Int
+    }
+
+    /// The dependency of a package. nil stands for a recent version.
+    func package(forTools version: ToolsVersion?) -> String {
+        let isOld = version.map { ($0.major, $0.minor) < (5, 5) } ?? false
+        return switch source {
         case .path(let path): ".package(path: \(quoted(path)))"
+        case .branch(let url, let branch) where isOld: ".package(url: \(quoted(url)), .branch(\(quoted(branch))))"
         case .branch(let url, let branch): ".package(url: \(quoted(url)), branch: \(quoted(branch)))"
         case .from(let url, let version): ".package(url: \(quoted(url)), from: \(quoted(version)))"
         }

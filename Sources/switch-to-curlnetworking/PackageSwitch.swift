@@ -74,6 +74,7 @@ struct PackageSwitch {
             let edited = editor.adding(
                 dependency,
                 to: Set(users.compactMap { editor.target(of: $0)?.name }),
+                needsPackage: !users.isEmpty,
                 onlyOnLinux: isConditional || editor.namesApplePlatform,
                 file: name
             )

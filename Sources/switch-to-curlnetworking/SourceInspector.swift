@@ -33,8 +33,12 @@ struct SourceInspector {
 
     /// The type in `mocked` that the class declared at `index` inherits from.
     private func inheritedType(of index: Int) -> String? {
-        guard index + 2 < tokens.count, tokens[index + 1].kind == .word, text(index + 2) == ":" else { return nil }
-        let inherited = tokens[(index + 3)...].prefix { $0.text != "{" }
+        guard index + 2 < tokens.count, tokens[index + 1].kind == .word else { return nil }
+        let head = tokens[(index + 2)...].prefix { $0.text != "{" }
+        // What may come first are the names of a generic type, and what these conform to.
+        let rest = head.first?.text == "<" ? head.drop { $0.text != ">" }.dropFirst() : head
+        guard rest.first?.text == ":" else { return nil }
+        let inherited = rest.dropFirst()
         return inherited.first { Self.mocked.contains($0.text) }?.text
     }
 
@@ -51,6 +55,9 @@ struct SourceInspector {
                     tokens[position...].prefix(while: { $0.text != "{" }).contains(where: { $0.text == "async" })
                 else { continue }
                 note(position, "URLSession has an async \(name)(…) of its own: this one is probably superfluous")
+            case "struct", "class", "typealias":
+                guard depth == 1, text(position + 1) == "AsyncBytes" else { continue }
+                note(position, "URLSession has AsyncBytes of its own: this one, and what returns it, has to go")
             default: continue
             }
             if depth == 0 { return }

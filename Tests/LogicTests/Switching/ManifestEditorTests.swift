@@ -14,6 +14,48 @@ struct ManifestEditorTests {
         ManifestEditor(text).adding(Self.dependency, to: names, onlyOnLinux: onlyOnLinux, file: "Package.swift").text
     }
 
+    @Test("Targets that share a folder have the files that they name, and not those that they leave out")
+    func sharedFolder() {
+        let editor = ManifestEditor(
+            """
+            let package = Package(
+                name: "P",
+                targets: [
+                    .target(name: "A", path: "Sources", exclude: ["A/Old", "A/x.swift"], sources: ["A"]),
+                    .target(name: "B", path: "./Sources/", sources: ["B", "Common.swift"]),
+                    .target(name: "C", path: "Shared"),
+                    .target(name: "D", path: "Shared"),
+                ]
+            )
+            """
+        )
+        #expect(editor.target(of: "Sources/A/a.swift")?.name == "A")
+        #expect(editor.target(of: "Sources/B/b.swift")?.name == "B")
+        #expect(editor.target(of: "Sources/Common.swift")?.name == "B")
+        for path in ["Sources/A/Old/a.swift", "Sources/A/x.swift", "Sources/AB/a.swift", "Shared/c.swift"] {
+            #expect(editor.target(of: path) == nil, "\(path)")
+        }
+    }
+
+    @Test(
+        "A branch is written as the manifest's version of SwiftPM has it",
+        arguments: ["5.4", "5", "4.2", "5.5", "6.0"]
+    )
+    func oldTools(version: String) {
+        let text =
+            "// swift-tools-version:\(version)\nlet package = Package(name: \"P\", targets: [.target(name: \"A\")])"
+        let isOld = ["5.4", "5", "4.2"].contains(version)
+        #expect(edited(text, ["A"]).contains(isOld ? ", .branch(\"main\"))" : ", branch: \"main\")"))
+    }
+
+    @Test("Into the package's list also where only a computed target needs it")
+    func computedTarget() {
+        let text = "let package = Package(name: \"P\", targets: [module(\"A\")])"
+        let edited = ManifestEditor(text)
+            .adding(Self.dependency, to: [], needsPackage: true, onlyOnLinux: false, file: "Package.swift").text
+        #expect(edited.contains("dependencies: [\(Self.package)], targets:"))
+    }
+
     @Test("Into lists on one line, on several, and where there are none; and not twice")
     func lists() {
         let text = """
@@ -214,7 +256,7 @@ struct ManifestEditorTests {
         func adds(_ dependency: PackageDependency, to list: String) -> Bool {
             let text = "let package = Package(name: \"A\", dependencies: [\(list)], targets: [.target(name: \"One\")])"
             let new = ManifestEditor(text).adding(dependency, to: ["One"], onlyOnLinux: false, file: "P").text
-            return new.contains("[\(list), \(dependency.package)]")
+            return new.contains("[\(list), \(dependency.package(forTools: nil))]")
         }
         let main = PackageDependency(source: .path("/home/me/main"))
         #expect(adds(main, to: ".package(url: \"https://a.example/b\", branch: \"main\")"))
@@ -297,7 +339,7 @@ struct ManifestEditorTests {
     func identities() {
         #expect(PackageDependency(source: .path("../deps/CurlNetworking")).identity == "CurlNetworking")
         #expect(PackageDependency(source: .from(url: "https://a.example/x/CN.git", "1.0.0")).identity == "CN")
-        #expect(PackageDependency(source: .path("a\"b")).package == ".package(path: \"a\\\"b\")")
+        #expect(PackageDependency(source: .path("a\"b")).package(forTools: nil) == ".package(path: \"a\\\"b\")")
     }
 
     @Test(

@@ -168,6 +168,24 @@ struct SourceRewriterTests {
         #expect(SourceRewriter(exported.text, file: "A.swift").findings == exported.findings)
     }
 
+    @Test("A generic mock is found, and an AsyncBytes that is in the way of ours")
+    func lessUsualFindings() {
+        func findings(_ code: String) -> [Int?] {
+            SourceRewriter("import FoundationNetworking\n" + code, file: "A.swift").findings.map(\.line)
+        }
+        #expect(findings("class Mock<T: Codable>: URLSessionDataTask {}") == [2])
+        #expect(findings("class Box<T: Codable> {}\nlet a: URLSessionDataTask?").isEmpty)
+        #expect(findings("extension URLSession {\n    struct AsyncBytes {}\n}") == [3])
+        #expect(findings("extension URLSession {\n    typealias AsyncBytes = Other\n}") == [3])
+        #expect(findings("extension URLSession {\n    func a() { struct AsyncBytes {} }\n}").isEmpty)
+    }
+
+    @Test("However deeply strings and interpolations are nested, the end is reached")
+    func deepInterpolation() {
+        let code = "import FoundationNetworking\nlet a = " + String(repeating: "\"\\(", count: 100_000)
+        #expect(SourceRewriter(code, file: "A.swift").text.hasPrefix("import CurlNetworking"))
+    }
+
     @Test("A file that has nothing to do with either module is of no interest")
     func unrelated() {
         let text = "import Foundation\nfinal class Mock: URLSession {}"
