@@ -42,13 +42,19 @@ package struct FileCookieStorage {
         storage = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: name)
     }
 
-    /// Removes the file, in the folder where the stock module keeps it.
-    package func remove() {
+    /// Where the stock module may keep the file.
+    private var places: [URL] {
         let folders = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask)
         let program = Bundle.main.bundleURL.deletingPathExtension().lastPathComponent
-        for folder in folders {
-            try? FileManager.default.removeItem(at: folder.appendingPathComponent("\(program)/.cookies.\(name)"))
-        }
+        return folders.map { $0.appendingPathComponent("\(program)/.cookies.\(name)") }
+    }
+
+    /// The file, once it is there.
+    package var file: URL? { places.first { FileManager.default.fileExists(atPath: $0.path) } }
+
+    /// Removes the file.
+    package func remove() {
+        for place in places { try? FileManager.default.removeItem(at: place) }
     }
 }
 

@@ -109,6 +109,35 @@ struct CookieWriteTests {
 
     // MARK: - What a program finds
 
+    @Test("The file is the user's alone, also where the stock module has made it", arguments: [false, true])
+    func privateFile(isThere: Bool) async throws {
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        func mode() throws -> Int? {
+            let attributes = try FileManager.default.attributesOfItem(atPath: #require(file.file).path)
+            return (attributes[.posixPermissions] as? NSNumber)?.intValue
+        }
+        if isThere {
+            let properties: [HTTPCookiePropertyKey: Any] = [
+                .name: "old", .value: "1", .domain: "a.invalid", .path: "/", .expires: Date(timeIntervalSinceNow: 1000),
+            ]
+            file.storage.setCookie(try #require(HTTPCookie(properties: properties)))
+            try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: #require(file.file).path)
+        }
+        let rig = try Rig { _ in
+            .text("hello").header("Set-Cookie", "new=2; Max-Age=1000")
+        } configure: {
+            $0.httpCookieStorage = file.storage
+        }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        await rig.session.flush()
+        #expect(try mode() == 0o600)
+        #expect(file.storage.values == (isThere ? ["old": "1", "new": "2"] : ["new": "2"]))
+        let stored = try String(decoding: Data(contentsOf: #require(file.file)), as: UTF8.self)
+        #expect(stored.contains("new"))
+    }
+
     @Test("In a storage with a file, a response's cookies are found when its task completes")
     func visibleInFile() async throws {
         let server = try Self.server(setting: 5)

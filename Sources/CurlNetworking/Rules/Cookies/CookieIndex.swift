@@ -91,13 +91,32 @@ struct CookieIndex: Sendable {
     /// The value of the `Cookie` field for `target`; nil if no cookie matches. Cookies that it has no room for are left out.
     func fieldValue(for target: CookieTarget, now: Date) -> String? {
         var value = ""
-        for case let pair? in cookies(for: target, now: now).lazy.map(\.pair) {
+        addCookies(for: target, now: now, to: &value) { _ in }
+        return value.isEmpty ? nil : value
+    }
+
+    /// The cookies in that field.
+    func sentCookies(for target: CookieTarget, now: Date) -> [StoredCookie] {
+        var (value, sent) = ("", [StoredCookie]())
+        addCookies(for: target, now: now, to: &value) { sent.append($0) }
+        return sent
+    }
+
+    private func addCookies(
+        for target: CookieTarget,
+        now: Date,
+        to value: inout String,
+        _ added: (StoredCookie) -> Void
+    ) {
+        for cookie in cookies(for: target, now: now) {
             let separator = value.isEmpty ? "" : "; "
-            guard value.utf8.count + separator.utf8.count + pair.utf8.count <= Self.maximumField else { continue }
+            guard let pair = cookie.pair,
+                value.utf8.count + separator.utf8.count + pair.utf8.count <= Self.maximumField
+            else { continue }
             value += separator
             value += pair
+            added(cookie)
         }
-        return value.isEmpty ? nil : value
     }
 
     /// In bytes, as libcurl has it. Servers refuse requests with more, so any host could shut others of its domain off with its cookies.

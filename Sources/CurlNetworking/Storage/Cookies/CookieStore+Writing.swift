@@ -31,7 +31,12 @@ extension CookieStore {
         writing.async { [self] in
             // Nothing is compared during the write, so the index must have all earlier changes of the program.
             let isKnown = trusting || CookieSnapshot.areSame(storage.cookies ?? [], known)
-            if isKnown { for change in changes { change.apply(to: storage) } }
+            if isKnown {
+                let file = isInMemory ? nil : CookieFile(of: storage)
+                file?.prepare()
+                for change in changes { change.apply(to: storage) }
+                file?.makePrivate()
+            }
             indexing.async {
                 // Not before, because a comparison has to know whether `changes` have been written.
                 self.shared.withLock { $0.phase = .comparable(onLoop: false) }

@@ -98,11 +98,11 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         }
     }
 
-    /// The cookies for a request to `url`, in order; nil if it isn't an http or https URL. `completion` is called on the store's queue.
+    /// The cookies that a request to `url` carries, in order; nil if it isn't an http or https URL. `completion` is called on the store's queue.
     func findCookies(for url: URL, completion: @escaping @Sendable ([StoredCookie]?) -> Void) {
         whenCurrent {
             guard let target = CookieTarget(url) else { return completion(nil) }
-            completion(self.index.cookies(for: target, now: Date()))
+            completion(self.index.sentCookies(for: target, now: Date()))
         }
     }
 

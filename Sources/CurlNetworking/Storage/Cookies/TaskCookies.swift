@@ -21,9 +21,12 @@ final class TaskCookies: CookieJar {
         self.content = Mutex(content)
     }
 
-    /// Soon, after what has come before.
-    func removeAll() {
-        Self.parsing.async { self.content.withLock { $0 = Content() } }
+    /// After what has come before. `completion` is called on another queue.
+    func removeAll(_ completion: @escaping @Sendable () -> Void) {
+        Self.parsing.async {
+            self.content.withLock { $0.index = CookieIndex() }
+            completion()
+        }
     }
 
     /// The `Set-Cookie` fields of the last response that had any, if it came from `url`.

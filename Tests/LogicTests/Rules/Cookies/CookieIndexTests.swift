@@ -74,6 +74,8 @@ struct CookieIndexTests {
         }
         let target = try #require(CookieTarget(Sample.url("http://www.example.com/")))
         let field = try #require(CookieIndex(cookies).fieldValue(for: target, now: Self.now))
+        let sent = CookieIndex(cookies).sentCookies(for: target, now: Self.now)
+        #expect(sent.compactMap(\.pair).joined(separator: "; ") == field, "the program is told of the same")
         #expect(field.utf8.count <= CookieIndex.maximumField)
     }
 
