@@ -1,6 +1,6 @@
 import Foundation
 
-extension URLSession {
+extension _URLSessionAdditions where Self: URLSession {
     /// The response to `request`, and its body as it arrives.
     public func bytes(
         for request: URLRequest,
@@ -14,7 +14,7 @@ extension URLSession {
         return try await withTaskCancellationHandler {
             task.resume()
             let response = try await stream.response()
-            return (AsyncBytes(task: task, stream: stream), response)
+            return (URLSession.AsyncBytes(task: task, stream: stream), response)
         } onCancel: {
             task.cancel()
         }
@@ -27,7 +27,9 @@ extension URLSession {
     ) async throws -> (URLSession.AsyncBytes, URLResponse) {
         try await bytes(for: makeRequest(url), delegate: delegate)
     }
+}
 
+extension URLSession {
     /// The bytes of a body, read as they arrive.
     ///
     /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, plus what arrives in one turn of the
