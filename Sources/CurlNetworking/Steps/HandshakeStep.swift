@@ -14,13 +14,26 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         weak var host: (any StepHost)?
         /// nil if another task asks. Keeps the session as long as an answer is wanted.
         var sender: ChallengeSender?
+        /// The task's own delegate at the time of the question.
+        private weak var own: AnyObject?
+        private let hasOwn: Bool
 
-        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ host: any StepHost) {
+        init(
+            _ subject: HandshakeCoordinator.Subject,
+            _ url: URL?,
+            in scope: HandshakeScope,
+            own: AnyObject?,
+            _ host: any StepHost
+        ) {
             self.subject = subject
             self.url = url
             self.scope = scope
+            self.own = own
+            hasOwn = own != nil
             self.host = host
         }
+
+        func isOf(own other: AnyObject?) -> Bool { hasOwn == (other != nil) && own === other }
     }
 
     private var pending: Pending?
@@ -39,7 +52,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             let scope = host.pool.handshakes.existing(of: decider),
             let subject = scope.coordinator.pendingSubject(at: ticket.origin)
         else { return .pass }
-        let pending = Pending(subject, host.request?.url, in: scope, host)
+        let pending = Pending(subject, host.request?.url, in: scope, own: askedDelegates(host).own, host)
         self.pending = pending
         hold = scope.hold()
         _ = scope.coordinator.enter(self, about: subject)
@@ -105,7 +118,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
         guard !scope.coordinator.hasDecided(subject) else { return .again }
-        let pending = Pending(subject, request.url, in: scope, host)
+        let pending = Pending(subject, request.url, in: scope, own: askedDelegates(host).own, host)
         self.pending = pending
         if scope.coordinator.enter(self, about: subject) { ask(pending, host) }
         return .wait
@@ -125,6 +138,11 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
         guard self.pending === pending else { return }
+        // The program has given the task another delegate meanwhile: whoever decides now is asked.
+        guard pending.isOf(own: askedDelegates(host).own) else {
+            leaveQueue()
+            return host.proceed(self)
+        }
         ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
         // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.

@@ -93,7 +93,7 @@ final class ResumeStep: Step, @unchecked Sendable {
             return .deliver(HeadVerdict.Placement(offset: offset, expected: length))
         case .complete:
             self.resumption = nil
-            host.owner.tell(.resumed(offset: offset, expectedTotalBytes: offset))
+            if !resumption.followsPart { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: offset)) }
             return .deliver(
                 HeadVerdict.Placement(
                     head: received.head.completed(length: offset),

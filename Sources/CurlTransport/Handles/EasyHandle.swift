@@ -42,6 +42,8 @@ package final class EasyHandle {
     var sharing = TransferSharing()
     /// The transfer's state in `HTTP2StalledInput`.
     var http2Input = HTTP2InputState()
+    /// libcurl doesn't compare the response's body with the length that its head gives.
+    package var ignoresResponseLength: Bool { http2Input.ignoresLength }
 
     /// nil if libcurl is out of memory.
     init?() {

@@ -36,7 +36,8 @@ struct HTTP2StalledInput {
     /// Called with each line of a response's head, whose first comes before libcurl reads the fields. Within libcurl.
     static func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
         guard line.starts(with: anyStatus) else { return }
-        let ignoresLength = line.starts(with: multiplexedStatus) && !hasSentBody(easy)
+        let isMultiplexed = line.starts(with: multiplexedStatus)
+        let ignoresLength = isMultiplexed && (easy.http2Input.ignoresLength || !hasSentBody(easy))
         guard ignoresLength != easy.http2Input.ignoresLength else { return }
         easy.http2Input.ignoresLength = ignoresLength
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)

@@ -82,6 +82,61 @@ extension BackgroundTests {
             lasting.cancel()
         }
 
+        @Test("A task that an earlier program has made isn't the business of that program's delegates any more")
+        func restored() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            var submission = try TaskSubmission.download(URLRequest(url: rig.url("/")))
+            submission.wish.decider = UUID()
+            // What makes a session look for tasks.
+            try FileManager.default.createDirectory(at: rig.sessions, withIntermediateDirectories: true)
+            let task = rig.download()
+            try await agent.greet(with: [
+                .listing(TaskListing(submission: submission, progress: TaskProgress(key: submission.key))), .welcome,
+            ])
+            #expect(try await agent.wishes(1).first?.decider == nil)
+            task.cancel()
+        }
+
+        /// Decides nothing about connections.
+        private final class Bystander: NSObject, URLSessionTaskDelegate {}
+
+        @Test(
+            "Once it is known that tasks' own delegates decide nothing, the session's decides, for tasks of before as well"
+        )
+        func bystanders() async throws {
+            let rig = try BackgroundRig()
+            let agent = try StagedAgent(in: rig.folder)
+            defer { agent.stop() }
+            defer { rig.end() }
+            let tasks = (1...2).map { _ in
+                let task = rig.session.downloadTask(with: rig.url("/"))
+                task.delegate = Bystander()
+                task.resume()
+                return task
+            }
+            try await agent.greet()
+            let submissions = try await agent.submissions(2)
+            #expect(submissions.allSatisfy { $0.wish.decider != nil })
+            let trust = ServerTrust(host: "127.0.0.1", chain: [[1]], verification: 20, reason: "unknown")
+            let url = try #require(URL(string: "https://127.0.0.1/"))
+            let space = HandshakeSpace(trust, at: try #require(Origin(url)))
+            let challenge = URLAuthenticationChallenge(
+                protectionSpace: space,
+                proposedCredential: nil,
+                previousFailureCount: 0,
+                failureResponse: nil,
+                error: nil,
+                sender: ChallengeSender { _ in }
+            )
+            agent.say([.question(1, key: submissions[0].key, ChallengeQuery(challenge))])
+            #expect(try await agent.replies(1).first?.disposition == .performDefaultHandling)
+            #expect(try await agent.wishes(2).allSatisfy { $0.decider == nil })
+            for task in tasks { task.cancel() }
+        }
+
         @Test("A server that the session trusts is shown to a task's own delegate, which may refuse it")
         func pinning() async throws {
             let rig = try BackgroundRig()

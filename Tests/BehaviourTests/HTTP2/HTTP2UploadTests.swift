@@ -105,7 +105,8 @@ struct HTTP2UploadTests {
         let server = try Server(window: 700) { request in
             if request.number == 1 { return Server.text("thanks") }
             return [
-                .headers(Server.fields([("content-length", "60")]), ends: false), .data(Data("thanks".utf8), ends: false),
+                .headers(Server.fields([("content-length", "60")]), ends: false),
+                .data(Data("thanks".utf8), ends: false),
                 // An error of the connection (RFC 9113 §6.5).
                 .frames([Server.frame(.settings, stream: 1)]),
             ]

@@ -436,11 +436,14 @@ final class AgentSession: @unchecked Sendable {
     /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before.
     private func renewConnections(forgetting forgets: Bool, _ completion: @escaping @Sendable () -> Void) {
         let sessions = allTransfers
+        let renewal = DispatchGroup()
         if forgets {
             for session in sessions { session.core.forgetCredentials() }
-            for task in tasks.values { task.forgetCredentials() }
+            for task in tasks.values {
+                renewal.enter()
+                task.forgetCredentials { renewal.leave() }
+            }
         }
-        let renewal = DispatchGroup()
         for session in sessions {
             renewal.enter()
             session.core.renewConnections { renewal.leave() }

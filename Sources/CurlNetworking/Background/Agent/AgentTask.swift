@@ -205,6 +205,7 @@ final class AgentTask: @unchecked Sendable {
         } catch {
             return end(error, resumeData: nil)
         }
+        progress.isWaitingForHost = nil
         phase = .running(AgentAttempt(task, in: session.folder))
         wish.settings.apply(to: task)
         startClock()
@@ -382,9 +383,9 @@ final class AgentTask: @unchecked Sendable {
     }
 
     /// Later requests go without the credentials and cookies that the task has.
-    func forgetCredentials() {
+    func forgetCredentials(_ completion: @escaping @Sendable () -> Void) {
         replies = [:]
-        cookies.removeAll()
+        cookies.removeAll(completion)
         guard !record.submission.cookies.isEmpty else { return }
         stored.record.submission.cookies = []
         save()

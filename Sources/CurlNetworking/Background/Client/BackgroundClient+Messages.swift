@@ -39,7 +39,10 @@ extension BackgroundClient {
         case (.accepted(let key), .attached):
             accept(key)
         case (.progress(let all), .attached):
-            for progress in all { tasks.engine(progress.key)?.apply(progress) }
+            for progress in all {
+                tasks.engine(progress.key)?.catchUp(with: progress)
+                tasks.engine(progress.key)?.apply(progress)
+            }
         case (.event(let key, let event), .attached):
             tasks.engine(key)?.apply(event)
         case (.question(let number, let key, let query), .attached(let channel)):
@@ -112,19 +115,19 @@ extension BackgroundClient {
         case .open(let engine, .none, _), .open(let engine, .exists, _):
             accept(key)
             guard !isOver(engine) else { return }
-            if engine.wish != listing.submission.wish { channel.send(.wish(key, engine.wish)) }
+            if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
             engine.catchUp(with: listing.progress)
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
         case .left:
             break
         case nil:
-            restore(listing)
+            restore(listing, channel)
         }
     }
 
     /// Recreates a task that an earlier program has made.
-    private func restore(_ listing: TaskListing) {
+    private func restore(_ listing: TaskListing, _ channel: Channel) {
         guard let core, listing.submission.fault == nil else { return }
         let key = listing.submission.key
         let wanted = listing.submission.identifier
@@ -139,7 +142,11 @@ extension BackgroundClient {
         engine.shared.withLock { $0.task = task }
         tasks.restore(engine, key, hasEnded: listing.ending != nil)
         core.activate(engine)
-        if listing.ending == nil { engine.catchUp(with: listing.progress) }
+        if listing.ending == nil {
+            // The earlier program's delegates decide no more.
+            if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
+            engine.catchUp(with: listing.progress)
+        }
         if let ending = listing.ending { engine.end(ending, files: files) }
     }
 
@@ -168,11 +175,9 @@ extension BackgroundClient {
             asked = tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
         } else {
             // A question about a connection belongs to no task; the session's delegate is asked about one that goes to the server. A delegate
-            // that decides for its own tasks alone isn't asked for others.
-            let candidates = tasks.engines.filter(canBeAsked)
-            let open = candidates.filter { $0.deciderName == nil }
+            // that decides for its own tasks alone isn't asked for others: then the tasks that the question was about are on their way out.
+            let open = tasks.engines.filter { canBeAsked($0) && $0.deciderName == nil }
             asked = open.first { query.isAbout($0.originalRequest) } ?? open.first
-            if asked == nil, !candidates.isEmpty { return _ = channel.send(.answer(number, .verification)) }
         }
         guard let asked else { return }
         let inquiry = Inquiry { [self] in

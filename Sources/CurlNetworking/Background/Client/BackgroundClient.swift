@@ -161,11 +161,22 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.async {
             guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.phase else { return }
             // Follows the submission; one that has yet to be sent will have this wish.
-            let wish = engine.wish
-            guard !channel.send(.wish(engine.key, wish)) else { return }
-            // The description has any length, and the rest of the wish counts more.
-            channel.send(.wish(engine.key, wish.withoutDescription))
+            self.sendWish(of: engine, channel)
         }
+    }
+
+    /// Which of tasks' own delegates decide about connections is better known than before.
+    func decidersChanged() {
+        queue.async {
+            guard case .attached(let channel) = self.phase else { return }
+            for engine in self.tasks.engines where engine.ownDelegate != nil { self.sendWish(of: engine, channel) }
+        }
+    }
+
+    func sendWish(of engine: BackgroundEngine, _ channel: Channel) {
+        let wish = engine.wish
+        // A description has any length, and the rest of the wish counts more.
+        if !channel.send(.wish(engine.key, wish)) { channel.send(.wish(engine.key, wish.withoutDescription)) }
     }
 
     func isOver(_ engine: BackgroundEngine) -> Bool {

@@ -44,10 +44,9 @@ extension BackgroundEngine {
         let storage = session.configuration.urlCredentialStorage
         let stored =
             query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.matchingDefault(for: query.space)
-        let delegates = ownDelegates.asked(besides: session.delegates)
-        let types = ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
-        let sender = ChallengeSender { given in
-            if query.isOfHandshake { ChallengeAnswerers.note(given.answerer, of: types) }
+        let own = ownDelegates
+        let sender = ChallengeSender { [self] given in
+            if query.isOfHandshake, own === ownDelegates { note(given.answerer) }
             var given = given
             if case .performDefaultHandling = given.disposition, let stored {
                 (given.disposition, given.credential) = (.useCredential, stored)
@@ -61,6 +60,15 @@ extension BackgroundEngine {
         let challenge = query.challenge(proposing: stored, sender: sender)
         let question = ChallengeQuestion(challenge: challenge, isOfConnection: query.isOfConnection, sender: sender)
         post(.question(.challenge(question)))
+    }
+
+    /// Whether the task's own delegate decides about connections is known now: tasks with such delegates may have waited for it.
+    private func note(_ answerer: ChallengeAnswerers.Answerer) {
+        let delegates = ownDelegates.asked(besides: session.delegates)
+        let types = ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
+        guard ChallengeAnswerers.answerer(of: types) != answerer else { return }
+        ChallengeAnswerers.note(answerer, of: types)
+        if delegates.own != nil { client.decidersChanged() }
     }
 
     // MARK: - The end (client's queue)

@@ -146,11 +146,6 @@ struct ChallengeReply: Codable, Sendable {
     /// Whether a delegate of the program implements a method for challenges. If none does, asking again is pointless.
     var isOfDelegate: Bool
 
-    /// What it is without a delegate's answer, which another question may get.
-    static let verification = ChallengeReply(
-        ChallengeAnswer(disposition: .performDefaultHandling, credential: nil, answerer: .session)
-    )
-
     init(_ answer: ChallengeAnswer) {
         disposition =
             switch answer.disposition {

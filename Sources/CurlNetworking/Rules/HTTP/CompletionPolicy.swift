@@ -9,8 +9,8 @@ enum CompletionPolicy {
         var isWanted = true
         /// How much of its body has arrived, in bytes; before it is decoded.
         var arrivedCount: Int64 = 0
-        /// The request has a body: until it has been sent, libcurl may not look at the response's length (`HTTP2StalledInput`).
-        var sendsBody = false
+        /// libcurl was kept from looking at the response's length.
+        var ignoresLength = false
         /// libcurl has taken the end of the request's body.
         var hasSentBody = false
         var quirks = CurlQuirks.current
@@ -28,7 +28,8 @@ enum CompletionPolicy {
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         guard circumstances.isWanted, !circumstances.endsWithHead else { return nil }
         guard let failure else {
-            let isCutShort = circumstances.sendsBody && length(after: head).map { circumstances.arrivedCount < $0 } ?? false
+            let isCutShort =
+                circumstances.ignoresLength && length(after: head).map { circumstances.arrivedCount < $0 } ?? false
             return isCutShort ? .cutShort : nil
         }
         // libcurl takes 101 for an interim response, and misses the final one when the connection ends, or when HEAD asks for no more.

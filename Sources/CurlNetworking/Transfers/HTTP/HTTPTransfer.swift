@@ -84,6 +84,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var count: Int64 = 0
         /// Bytes of the body as the server has sent it, without those that nobody wants.
         var arrivedCount: Int64 = 0
+        /// libcurl hasn't compared that with what the head says.
+        var ignoresLength = false
         var discarding = Discarding()
     }
 
@@ -453,6 +455,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let failure = isBrokenOff ? .noHead : failure
         if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
+        receiving.ignoresLength = easy?.ignoresResponseLength == true
         if decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
             ending.mayBeCutShort = failure != nil || easy?.hasLostConnection == true
         }
@@ -544,7 +547,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
         circumstances.isWanted = isWanted
         circumstances.arrivedCount = receiving.arrivedCount
-        circumstances.sendsBody = sending.hasContent
+        circumstances.ignoresLength = receiving.ignoresLength
         circumstances.hasSentBody = sending.hasContent && sending.isComplete
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }

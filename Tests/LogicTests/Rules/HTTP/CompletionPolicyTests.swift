@@ -28,14 +28,14 @@ struct CompletionPolicyTests {
         #expect(code(.recvError, after: nil) == .recvError)
     }
 
-    @Test("It hasn't if libcurl is content with less than the head says, as it can be where the request's body was still being sent")
+    @Test("It hasn't if libcurl is content with less than the head says, where it was kept from looking at that")
     func cutShort() {
-        #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 8, sendsBody: true)) == .partialFile)
-        #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 9, sendsBody: true)) == nil)
-        #expect(code(nil, after: head(304, length: "9"), .init(sendsBody: true)) == nil)
-        #expect(code(nil, after: head(length: "9"), .init(endsWithHead: true, sendsBody: true)) == nil)
-        #expect(code(nil, after: head(length: "9"), .init(isWanted: false, sendsBody: true)) == nil)
-        #expect(code(nil, after: head(), .init(sendsBody: true)) == nil)
+        #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 8, ignoresLength: true)) == .partialFile)
+        #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 9, ignoresLength: true)) == nil)
+        #expect(code(nil, after: head(304, length: "9"), .init(ignoresLength: true)) == nil)
+        #expect(code(nil, after: head(length: "9"), .init(endsWithHead: true, ignoresLength: true)) == nil)
+        #expect(code(nil, after: head(length: "9"), .init(isWanted: false, ignoresLength: true)) == nil)
+        #expect(code(nil, after: head(), .init(ignoresLength: true)) == nil)
     }
 
     @Test("It has if libcurl was kept from sending a refused request again, and not if the response was broken off")
