@@ -44,6 +44,30 @@ struct TLSOwnDecisionTests {
         #expect(second.challenges.value.count == 2)
     }
 
+    @Test(
+        "An answer that comes when the task has another delegate, or none, counts for nobody",
+        arguments: [false, true]
+    )
+    func replaced(hasOther: Bool) async throws {
+        let session = URLSession.trusting(try TLSNginx.shared())
+        defer { session.invalidateAndCancel() }
+        let url = try TLSNginx.shared().url(.showing(.selfsigned))
+        let first = DecidingDelegate(onChallenge: { _ in })
+        let other = hasOther ? Self.refusing() : nil
+        let task = session.dataTask(with: url)
+        task.delegate = first
+        task.resume()
+        try await first.challenges.wait { !$0.isEmpty }
+        task.delegate = other
+        let asked = try #require(first.challenges.value.first)
+        asked.answer(.useCredential, asked.space.serverTrust.map { URLCredential(trust: $0) })
+        let expected = hasOther ? Self.cancelled : URLError.Code.serverCertificateHasUnknownRoot.rawValue
+        #expect(await Self.status(url, in: session, nil) == URLError.Code.serverCertificateHasUnknownRoot.rawValue)
+        #expect(await Self.status(url, in: session, other) == expected)
+        while task.state != .completed { await Task.yield() }
+        #expect((task.error as? URLError)?.code.rawValue == expected)
+    }
+
     @Test("Its tasks keep their connection, and it is asked once")
     func kept() async throws {
         let nginx = try Nginx.shared()

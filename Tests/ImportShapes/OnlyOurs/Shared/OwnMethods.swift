@@ -18,6 +18,18 @@ package final class SilentSession: URLSession, @unchecked Sendable {
     package func reset() async {}
 }
 
+extension URLSession {
+    /// A substitute, as libraries have it.
+    package func bytes(
+        for request: URLRequest,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (AsyncThrowingStream<UInt8, any Error>, URLResponse) {
+        guard let url = request.url else { throw URLError(.badURL) }
+        let stream = AsyncThrowingStream<UInt8, any Error> { $0.finish() }
+        return (stream, URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil))
+    }
+}
+
 extension OnlyOurs {
     /// The size of what such a session answers.
     package static func loadFromSilentSession(_ url: URL) async throws -> Int {
@@ -25,6 +37,7 @@ extension OnlyOurs {
         defer { session.finishTasksAndInvalidate() }
         await session.flush()
         await session.reset()
+        for try await _ in try await session.bytes(for: URLRequest(url: url)).0 {}
         return try await session.data(from: url).0.count + session.data(for: URLRequest(url: url)).0.count
     }
 }
