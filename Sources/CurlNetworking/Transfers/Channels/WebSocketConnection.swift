@@ -306,7 +306,10 @@ final class WebSocketConnection {
     // MARK: - The end
 
     private func handle(_ event: WebSocketCloseHandshake.Event) {
-        for action in closeHandshake.handle(event) {
+        let actions = closeHandshake.handle(event)
+        // Before the server hears of it, and makes the program act.
+        if case .leaving(let ending) = closeHandshake.state { note(ending) }
+        for action in actions {
             switch action {
             case .send(let closing):
                 takeLine()
@@ -318,7 +321,6 @@ final class WebSocketConnection {
                 finish(ending)
             }
         }
-        if case .leaving(let ending) = closeHandshake.state { note(ending) }
     }
 
     private func note(_ ending: WebSocketCloseHandshake.Ending) {
