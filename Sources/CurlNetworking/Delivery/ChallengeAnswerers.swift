@@ -31,3 +31,17 @@ enum ChallengeAnswerers {
         known.withLock { $0[pair] = answerer }
     }
 }
+
+/// Who is asked about the connections of a task.
+struct AskedDelegates {
+    let session: (any URLSessionDelegate)?
+    /// The task's; nil if it is the session's, or there is none.
+    let own: (any URLSessionDelegate)?
+
+    init(of task: DelegateSet, _ session: DelegateSet) {
+        self.session = session.session
+        own = task.session === session.session ? nil : task.session
+    }
+
+    var types: ChallengeAnswerers.Pair { ChallengeAnswerers.Pair(session: session, task: own) }
+}

@@ -36,13 +36,6 @@ final class DelegateSet: Sendable {
         self.stream = stream
     }
 
-    /// Who is asked about connections; `own` is nil if a task's own delegate is the session's, or there is none.
-    func asked(
-        besides session: DelegateSet
-    ) -> (session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
-        (session.session, self.session === session.session ? nil : self.session)
-    }
-
     /// This delegate for each protocol it conforms to, `others` for the rest.
     func over(_ others: DelegateSet) -> DelegateSet {
         guard session != nil else { return others }

@@ -9,11 +9,9 @@ enum HandshakeDecider {
     case task(AnyObject)
 
     /// nil if there is no delegate to ask. While it isn't known which of two delegates answers, the task's own is assumed.
-    ///
-    /// - Parameter own: The task's; nil for none but the session's.
-    init?(session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
-        guard session != nil || own != nil else { return nil }
-        switch (ChallengeAnswerers.answerer(of: ChallengeAnswerers.Pair(session: session, task: own)), own) {
+    init?(_ delegates: AskedDelegates) {
+        guard delegates.session != nil || delegates.own != nil else { return nil }
+        switch (ChallengeAnswerers.answerer(of: delegates.types), delegates.own) {
         case (.neither, _): return nil
         case (.session, _), (_, nil): self = .session
         case (.task, let own?), (nil, let own?): self.init(own: own)

@@ -14,26 +14,19 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         weak var host: (any StepHost)?
         /// nil if another task asks. Keeps the session as long as an answer is wanted.
         var sender: ChallengeSender?
-        /// The task's own delegate at the time of the question.
-        private weak var own: AnyObject?
-        private let hasOwn: Bool
+        /// The task's delegates at the time of the question, as long as they are that.
+        private weak var delegates: DelegateSet?
 
-        init(
-            _ subject: HandshakeCoordinator.Subject,
-            _ url: URL?,
-            in scope: HandshakeScope,
-            own: AnyObject?,
-            _ host: any StepHost
-        ) {
+        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ host: any StepHost) {
             self.subject = subject
             self.url = url
             self.scope = scope
-            self.own = own
-            hasOwn = own != nil
             self.host = host
+            delegates = host.owner.ownDelegates
         }
 
-        func isOf(own other: AnyObject?) -> Bool { hasOwn == (other != nil) && own === other }
+        /// Whether the task has the same delegate still.
+        func isUpToDate(_ host: any StepHost) -> Bool { delegates === host.owner.ownDelegates }
     }
 
     private var pending: Pending?
@@ -52,7 +45,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             let scope = host.pool.handshakes.existing(of: decider),
             let subject = scope.coordinator.pendingSubject(at: ticket.origin)
         else { return .pass }
-        let pending = Pending(subject, host.request?.url, in: scope, own: askedDelegates(host).own, host)
+        let pending = Pending(subject, host.request?.url, in: scope, host)
         self.pending = pending
         hold = scope.hold()
         _ = scope.coordinator.enter(self, about: subject)
@@ -76,22 +69,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         plan.decider = decider
     }
 
-    private func askedDelegates(
-        _ host: any StepHost
-    ) -> (session: (any URLSessionDelegate)?, own: (any URLSessionDelegate)?) {
-        host.owner.ownDelegates.asked(besides: host.session.delegates)
-    }
-
-    private func delegateTypes(_ host: any StepHost) -> ChallengeAnswerers.Pair {
-        let delegates = askedDelegates(host)
-        return ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
+    private func askedDelegates(_ host: any StepHost) -> AskedDelegates {
+        AskedDelegates(of: host.owner.ownDelegates, host.session.delegates)
     }
 
     /// nil if there is no delegate to ask.
-    private func decider(_ host: any StepHost) -> HandshakeDecider? {
-        let delegates = askedDelegates(host)
-        return HandshakeDecider(session: delegates.session, own: delegates.own)
-    }
+    private func decider(_ host: any StepHost) -> HandshakeDecider? { HandshakeDecider(askedDelegates(host)) }
 
     /// Where the decider's decisions are; nil if there is none.
     private func scope(_ host: any StepHost) -> HandshakeScope? {
@@ -118,7 +101,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
         guard !scope.coordinator.hasDecided(subject) else { return .again }
-        let pending = Pending(subject, request.url, in: scope, own: askedDelegates(host).own, host)
+        let pending = Pending(subject, request.url, in: scope, host)
         self.pending = pending
         if scope.coordinator.enter(self, about: subject) { ask(pending, host) }
         return .wait
@@ -139,11 +122,11 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
         guard self.pending === pending else { return }
         // The program has given the task another delegate meanwhile: whoever decides now is asked.
-        guard pending.isOf(own: askedDelegates(host).own) else {
+        guard pending.isUpToDate(host) else {
             leaveQueue()
             return host.proceed(self)
         }
-        ChallengeAnswerers.note(answer.answerer, of: delegateTypes(host))
+        ChallengeAnswerers.note(answer.answerer, of: askedDelegates(host).types)
         // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.
         let scope = scope(host)

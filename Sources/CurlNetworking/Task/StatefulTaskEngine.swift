@@ -67,13 +67,15 @@ extension StatefulTaskEngine {
         get { withState { $0.delegates.task } }
         set {
             let delegates = DelegateSet(newValue)
-            let old = withState { state in
+            let old: DelegateSet? = withState { state in
+                // Whoever has been asked is asked still.
+                guard state.delegates.session !== delegates.session else { return nil }
                 defer { state.delegates = delegates }
                 return state.delegates
             }
             // The program's object is released without the lock.
             withExtendedLifetime(old) {}
-            ownDelegateChanged()
+            if old != nil { ownDelegateChanged() }
         }
     }
 

@@ -39,10 +39,7 @@ extension BackgroundClient {
         case (.accepted(let key), .attached):
             accept(key)
         case (.progress(let all), .attached):
-            for progress in all {
-                tasks.engine(progress.key)?.catchUp(with: progress)
-                tasks.engine(progress.key)?.apply(progress)
-            }
+            for progress in all { tasks.engine(progress.key)?.apply(progress) }
         case (.event(let key, let event), .attached):
             tasks.engine(key)?.apply(event)
         case (.question(let number, let key, let query), .attached(let channel)):
@@ -53,7 +50,7 @@ extension BackgroundClient {
         case (.checkpoint(let number, let data), .attached):
             checkpoints.answer(number, data)
         case (.renewed(let number), .attached):
-            renewals.confirm(number)
+            renewals.answer(number, ())
         case (.forgotten(let key), .attached):
             tasks.forget(key)
             closeIfConfirmed()
@@ -91,7 +88,7 @@ extension BackgroundClient {
         let (lost, new) = tasks.compare(with: Set(listings.map(\.submission.key)))
         for engine in Self.ordered(lost) { engine.fail(AgentLauncher.failure("The agent has lost the task.")) }
         for engine in Self.ordered(new) where !isOver(engine) { submit(engine, channel) }
-        for message in renewals.messages { channel.send(message) }
+        for (number, forgets) in renewals.questions { channel.send(.renew(number, forgets: forgets)) }
         attached()
         if cancelsAll { cancelTasks() }
         closeIfConfirmed()
@@ -116,7 +113,6 @@ extension BackgroundClient {
             accept(key)
             guard !isOver(engine) else { return }
             if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
-            engine.catchUp(with: listing.progress)
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
         case .left:
@@ -142,12 +138,10 @@ extension BackgroundClient {
         engine.shared.withLock { $0.task = task }
         tasks.restore(engine, key, hasEnded: listing.ending != nil)
         core.activate(engine)
-        if listing.ending == nil {
-            // The earlier program's delegates decide no more.
-            if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
-            engine.catchUp(with: listing.progress)
-        }
-        if let ending = listing.ending { engine.end(ending, files: files) }
+        if let ending = listing.ending { return engine.end(ending, files: files) }
+        // The earlier program's delegates decide no more.
+        if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
+        engine.apply(listing.progress)
     }
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {

@@ -53,8 +53,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
-    var checkpoints = PendingCheckpoints()
-    var renewals = PendingRenewals()
+    var checkpoints = PendingAnswers<Void, Data?>()
+    /// Requests to renew connections, each with whether the agent is to forget credentials as well.
+    var renewals = PendingAnswers<Bool, Void>()
     /// Names for tasks' own delegates that decide about connections.
     let deciders = DeciderNames()
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
@@ -131,7 +132,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             switch self.phase {
             case .detached, .closed: body()
             case .connecting, .greeting: _ = self.renewals.add(forgets, body)
-            case .attached(let channel): channel.send(self.renewals.add(forgets, body))
+            case .attached(let channel): channel.send(.renew(self.renewals.add(forgets, body), forgets: forgets))
             }
         }
     }
@@ -245,7 +246,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             guard case .attached(let channel) = self.phase, self.tasks.isRecorded(engine.key) else {
                 return completion(engine.resumeData)
             }
-            channel.send(.checkpoint(engine.key, self.checkpoints.add(completion)))
+            channel.send(.checkpoint(engine.key, self.checkpoints.add((), completion)))
         }
     }
 
@@ -371,7 +372,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// The connection is lost; perhaps the agent is gone, too.
     private func lost(_ reason: String?) {
-        checkpoints.end()
+        checkpoints.end(with: nil)
         // The next agent is told of all tasks that it doesn't have.
         unsubmitted = []
         let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
@@ -382,7 +383,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             phase = .detached
             let number = losses.lost(at: .now())
             guard !tasks.engines.isEmpty || tasks.unconfirmed > 0 else {
-                renewals.end()
+                renewals.end(with: ())
                 return closeIfConfirmed()
             }
             if number == 1 { attach() } else { connect(afterFailure: number - 1, error) }
@@ -396,7 +397,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         phase = .detached
         failures = 0
         losses.forget()
-        renewals.end()
+        renewals.end(with: ())
         for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
         attached()
         closeIfConfirmed()
@@ -419,7 +420,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
         phase = .closed
         claim.giveUp()
-        checkpoints.end()
-        renewals.end()
+        checkpoints.end(with: nil)
+        renewals.end(with: ())
     }
 }

@@ -8,7 +8,16 @@ import Glibc
 extension BackgroundEngine {
     // MARK: - What the agent tells (client's queue)
 
+    /// Also tells the delegate what happened while no program was attached that could be told.
     func apply(_ progress: TaskProgress) {
+        if progress.isWaitingForHost == true { apply(.isWaitingForConnectivity) }
+        if let resumption = progress.resumption, resumption != knownResumption {
+            apply(.resumed(offset: resumption.offset, expectedTotalBytes: resumption.expected))
+        }
+        show(progress)
+    }
+
+    private func show(_ progress: TaskProgress) {
         if shared.withLock({ $0.apply(progress) }) { scheduleDelivery() }
     }
 
@@ -21,14 +30,6 @@ extension BackgroundEngine {
         default: break
         }
         if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
-    }
-
-    /// Tells the delegate what happened while no program was attached that could be told.
-    func catchUp(with progress: TaskProgress) {
-        if progress.isWaitingForHost == true { apply(.isWaitingForConnectivity) }
-        if let resumption = progress.resumption, resumption != knownResumption {
-            apply(.resumed(offset: resumption.offset, expectedTotalBytes: resumption.expected))
-        }
     }
 
     /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
@@ -64,10 +65,9 @@ extension BackgroundEngine {
 
     /// Whether the task's own delegate decides about connections is known now: tasks with such delegates may have waited for it.
     private func note(_ answerer: ChallengeAnswerers.Answerer) {
-        let delegates = ownDelegates.asked(besides: session.delegates)
-        let types = ChallengeAnswerers.Pair(session: delegates.session, task: delegates.own)
-        guard ChallengeAnswerers.answerer(of: types) != answerer else { return }
-        ChallengeAnswerers.note(answerer, of: types)
+        let delegates = AskedDelegates(of: ownDelegates, session.delegates)
+        guard ChallengeAnswerers.answerer(of: delegates.types) != answerer else { return }
+        ChallengeAnswerers.note(answerer, of: delegates.types)
         if delegates.own != nil { client.decidersChanged() }
     }
 
@@ -76,7 +76,7 @@ extension BackgroundEngine {
     /// The task has ended in the agent. `files` is the folder with its files.
     func end(_ ending: TaskEnding, files: URL) {
         guard shared.withLock({ $0.machine.finish(isSuccess: ending.error == nil) }) else { return }
-        apply(ending.progress)
+        show(ending.progress)
         guard ending.error != nil, ending.resumeData != nil || ending.upload != nil else {
             return conclude(ending, files, ending.error == nil ? nil : unusedResumeData)
         }

@@ -154,10 +154,8 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     /// The agent's name for the task's own delegate, if that decides about the task's connections.
     var deciderName: UUID? {
-        let delegates = ownDelegates.asked(besides: session.delegates)
-        guard case .task(let decider)? = HandshakeDecider(session: delegates.session, own: delegates.own) else {
-            return nil
-        }
+        let delegates = AskedDelegates(of: ownDelegates, session.delegates)
+        guard case .task(let decider)? = HandshakeDecider(delegates) else { return nil }
         return client.deciders.name(of: decider)
     }
 

@@ -1,54 +1,28 @@
-import Foundation
-
-// What a program waits for its agent to answer. Values.
-
-/// Questions for resume data that the agent hasn't answered.
-struct PendingCheckpoints {
+/// Questions that the agent hasn't answered, by the numbers that they have on the wire. A value.
+struct PendingAnswers<Question: Sendable, Answer> {
     private var last = 0
-    private var completions: [Int: @Sendable (Data?) -> Void] = [:]
+    private var waiting: [Int: (question: Question, completion: @Sendable (Answer) -> Void)] = [:]
 
     /// The question's number.
-    mutating func add(_ completion: @escaping @Sendable (Data?) -> Void) -> Int {
+    mutating func add(_ question: Question, _ completion: @escaping @Sendable (Answer) -> Void) -> Int {
         last += 1
-        completions[last] = completion
+        waiting[last] = (question, completion)
         return last
     }
 
-    mutating func answer(_ number: Int, _ data: Data?) {
-        completions.removeValue(forKey: number)?(data)
+    /// In their order.
+    var questions: [(number: Int, question: Question)] {
+        waiting.sorted { $0.key < $1.key }.map { ($0.key, $0.value.question) }
     }
 
-    /// There will be no answers.
-    mutating func end() {
-        for completion in completions.values { completion(nil) }
-        completions = [:]
-    }
-}
-
-/// Requests to renew connections that no agent has confirmed.
-struct PendingRenewals {
-    private var last = 0
-    private var waiting: [Int: (forgets: Bool, completion: @Sendable () -> Void)] = [:]
-
-    mutating func add(_ forgets: Bool, _ completion: @escaping @Sendable () -> Void) -> ClientMessage {
-        last += 1
-        waiting[last] = (forgets, completion)
-        return .renew(last, forgets: forgets)
+    mutating func answer(_ number: Int, _ answer: Answer) {
+        waiting.removeValue(forKey: number)?.completion(answer)
     }
 
-    /// For an agent that has just been attached to.
-    var messages: [ClientMessage] {
-        waiting.sorted { $0.key < $1.key }.map { .renew($0.key, forgets: $0.value.forgets) }
-    }
-
-    mutating func confirm(_ number: Int) {
-        waiting.removeValue(forKey: number)?.completion()
-    }
-
-    /// There is no agent that has anything to renew.
-    mutating func end() {
+    /// There will be no answers: each question gets this one.
+    mutating func end(with answer: Answer) {
         let ended = waiting
         waiting = [:]
-        for (_, renewal) in ended { renewal.completion() }
+        for (_, question) in ended { question.completion(answer) }
     }
 }

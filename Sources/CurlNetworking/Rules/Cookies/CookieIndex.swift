@@ -90,34 +90,28 @@ struct CookieIndex: Sendable {
 
     /// The value of the `Cookie` field for `target`; nil if no cookie matches. Cookies that it has no room for are left out.
     func fieldValue(for target: CookieTarget, now: Date) -> String? {
-        var value = ""
-        addCookies(for: target, now: now, to: &value) { _ in }
-        return value.isEmpty ? nil : value
+        let sent = sentPairs(for: target, now: now)
+        return sent.isEmpty ? nil : sent.map(\.pair).joined(separator: Self.separator)
     }
 
     /// The cookies in that field.
     func sentCookies(for target: CookieTarget, now: Date) -> [StoredCookie] {
-        var (value, sent) = ("", [StoredCookie]())
-        addCookies(for: target, now: now, to: &value) { sent.append($0) }
+        sentPairs(for: target, now: now).map(\.cookie)
+    }
+
+    private func sentPairs(for target: CookieTarget, now: Date) -> [(cookie: StoredCookie, pair: String)] {
+        var (length, sent) = (0, [(cookie: StoredCookie, pair: String)]())
+        for cookie in cookies(for: target, now: now) {
+            guard let pair = cookie.pair else { continue }
+            let longer = length + (sent.isEmpty ? 0 : Self.separator.utf8.count) + pair.utf8.count
+            guard longer <= Self.maximumField else { continue }
+            length = longer
+            sent.append((cookie, pair))
+        }
         return sent
     }
 
-    private func addCookies(
-        for target: CookieTarget,
-        now: Date,
-        to value: inout String,
-        _ added: (StoredCookie) -> Void
-    ) {
-        for cookie in cookies(for: target, now: now) {
-            let separator = value.isEmpty ? "" : "; "
-            guard let pair = cookie.pair,
-                value.utf8.count + separator.utf8.count + pair.utf8.count <= Self.maximumField
-            else { continue }
-            value += separator
-            value += pair
-            added(cookie)
-        }
-    }
+    private static let separator = "; "
 
     /// In bytes, as libcurl has it. Servers refuse requests with more, so any host could shut others of its domain off with its cookies.
     static let maximumField = 8190

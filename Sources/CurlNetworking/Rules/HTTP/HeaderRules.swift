@@ -27,31 +27,34 @@ enum HeaderRules {
         let all = dictionary.compactMap { name, value in
             text(of: value).map { HeaderField(name: "\(name)", value: $0) }
         }
-        var fields: [HeaderField] = []
-        for field in all.sorted(by: { $0.name < $1.name }) where !fields.contains(field.name) { fields.append(field) }
-        return fields
+        return withoutDoubles(all)
     }
 
     /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes one
     /// of them, in each process another. The first in the order of ASCII counts.
     static func withoutDoubles(_ request: URLRequest) -> URLRequest {
-        guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(Array(fields.keys)) else {
+        guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(fields.keys) else {
             return request
         }
         var request = request
-        request.allHTTPHeaderFields = fields.keys.sorted().reduce(into: [:]) { unique, name in
-            let known = unique.keys.contains { $0.isEqualIgnoringASCIICase(to: name) }
-            if !known { unique[name] = fields[name] }
-        }
+        let once = withoutDoubles(fields.map { HeaderField(name: $0.key, value: $0.value) })
+        request.allHTTPHeaderFields = Dictionary(uniqueKeysWithValues: once.map { ($0.name, $0.value) })
         return request
     }
 
-    private static func hasDoubles(_ names: [String]) -> Bool {
+    private static func hasDoubles(_ names: [String: String].Keys) -> Bool {
         // Comparing is several times faster than folding, where there are few.
         if names.count > 16 { return Set(names.map { $0.lowercased() }).count < names.count }
         return names.indices.contains { index in
             names[..<index].contains { $0.isEqualIgnoringASCIICase(to: names[index]) }
         }
+    }
+
+    /// Of names that differ only in case, the first in the order of ASCII.
+    private static func withoutDoubles(_ fields: [HeaderField]) -> [HeaderField] {
+        var once: [HeaderField] = []
+        for field in fields.sorted(by: { $0.name < $1.name }) where !once.contains(field.name) { once.append(field) }
+        return once
     }
 
     private static func text(of value: Any) -> String? {
