@@ -156,12 +156,9 @@ struct WebSocketConnectionTests {
         let server = try LoopbackServer { _ in { $0.isOpened ? [.bytes(bytes), .reset] : [] } }
         defer { server.stop() }
         let rig = try await WebSocketConnectionRig(server.url)
-        // The server resets the connection once all has arrived, so the system has to have room for the rest.
-        await rig.channel.perform { channel in
-            var size: Int32 = 1 << 20
-            setsockopt(channel.descriptor ?? -1, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        }
+        server.makeRoomAtClients()
         try await eventually { rig.exchange.isFull }
+        // The system has the rest.
         let isReset = await rig.channel.perform { channel in
             var entry = pollfd(fd: channel.descriptor ?? -1, events: 0, revents: 0)
             return poll(&entry, 1, 60_000) == 1

@@ -31,21 +31,6 @@ struct WebSocketLastWordsTests {
         }
     }
 
-    /// The server resets its connection once all has been delivered, for which the system may have too little room.
-    private static func makeRoom(forBytesFrom port: Int) {
-        for descriptor in Int32(3)..<4096 {
-            var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
-            let code = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
-            }
-            guard code == 0, address.sin_family == sa_family_t(AF_INET),
-                Int(UInt16(bigEndian: address.sin_port)) == port
-            else { continue }
-            var size: Int32 = 1 << 20
-            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        }
-    }
-
     @Test("Messages that have come, and the server's status, are not lost when a message can't be sent any more")
     func closedWhileFull() async throws {
         // More than is read before the program has taken some.
@@ -57,7 +42,7 @@ struct WebSocketLastWordsTests {
         defer { rig.stop() }
         let task = rig.task
         try await rig.delegate.opening()
-        Self.makeRoom(forBytesFrom: rig.server.port)
+        rig.server.makeRoomAtClients()
         try await rig.server.waitUntilNoConnections()
         await #expect(throws: URLError.self) { while true { try await task.send(.string("unread")) } }
         for size in sizes {

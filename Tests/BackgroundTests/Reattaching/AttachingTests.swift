@@ -71,12 +71,7 @@ extension BackgroundTests {
         func newConfigurationWhileWaiting() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
-            let first = try rig.program()
-            try await first.line(beginningWith: "ready")
-            // Nobody listens there.
-            first.say("download http://127.0.0.1:9/ one")
-            try await first.line(beginningWith: "waiting one")
-            await first.crash()
+            try await rig.leaveWaitingTask()
 
             let session = rig.session(rig.delegate) { configuration in
                 configuration.curl.hosts["127.0.0.1:9"].names.connectTo = .init("127.0.0.1", port: rig.server.port)
@@ -112,10 +107,7 @@ extension BackgroundTests {
         func newTimeoutWhileWaiting() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            let first = try await rig.readyProgram()
-            first.say("download http://127.0.0.1:9/ one")
-            try await first.line(beginningWith: "waiting one")
-            await first.crash()
+            try await rig.leaveWaitingTask()
 
             let session = rig.session(rig.delegate) { $0.timeoutIntervalForResource = 1 }
             defer { session.invalidateAndCancel() }

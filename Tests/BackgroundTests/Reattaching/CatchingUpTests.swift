@@ -12,11 +12,7 @@ extension BackgroundTests {
         func waiting() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
-            // Nobody listens there.
-            let first = try await rig.readyProgram()
-            first.say("download http://127.0.0.1:9/ one")
-            try await first.line(beginningWith: "waiting one")
-            await first.crash()
+            try await rig.leaveWaitingTask()
             for _ in 0..<2 {
                 let next = try rig.program()
                 try await next.line(beginningWith: "waiting one")

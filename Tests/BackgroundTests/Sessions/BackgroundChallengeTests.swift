@@ -123,14 +123,7 @@ extension BackgroundTests {
             let trust = ServerTrust(host: "127.0.0.1", chain: [[1]], verification: 20, reason: "unknown")
             let url = try #require(URL(string: "https://127.0.0.1/"))
             let space = HandshakeSpace(trust, at: try #require(Origin(url)))
-            let challenge = URLAuthenticationChallenge(
-                protectionSpace: space,
-                proposedCredential: nil,
-                previousFailureCount: 0,
-                failureResponse: nil,
-                error: nil,
-                sender: ChallengeSender { _ in }
-            )
+            let challenge = challenge(ChallengeSender { _ in }, in: space)
             agent.say([.question(1, key: submissions[0].key, ChallengeQuery(challenge))])
             #expect(try await agent.replies(1).first?.disposition == .performDefaultHandling)
             #expect(try await agent.wishes(2).allSatisfy { $0.decider == nil })
@@ -470,15 +463,18 @@ extension BackgroundTests {
             #expect(answer.value == .performDefaultHandling)
         }
 
-        private func challenge(_ sender: ChallengeSender) -> URLAuthenticationChallenge {
+        private func challenge(
+            _ sender: ChallengeSender,
+            in space: URLProtectionSpace = URLProtectionSpace(
+                host: "127.0.0.1",
+                port: 443,
+                protocol: "https",
+                realm: nil,
+                authenticationMethod: NSURLAuthenticationMethodNTLM
+            )
+        ) -> URLAuthenticationChallenge {
             URLAuthenticationChallenge(
-                protectionSpace: URLProtectionSpace(
-                    host: "127.0.0.1",
-                    port: 443,
-                    protocol: "https",
-                    realm: nil,
-                    authenticationMethod: NSURLAuthenticationMethodNTLM
-                ),
+                protectionSpace: space,
                 proposedCredential: nil,
                 previousFailureCount: 0,
                 failureResponse: nil,

@@ -38,6 +38,14 @@ extension BackgroundRig {
             try await watch.change()
         }
     }
+
+    /// A program makes the download `one` of a host where nobody listens, hears that it waits, and is killed.
+    func leaveWaitingTask() async throws {
+        let program = try await readyProgram()
+        program.say("download http://127.0.0.1:9/ one")
+        try await program.line(beginningWith: "waiting one")
+        await program.crash()
+    }
 }
 
 /// Tells of changes in folders.

@@ -54,41 +54,17 @@ struct RedirectCredentialsTests {
         #expect(other.requests.allSatisfy { $0.header("Authorization") == nil && $0.header("Cookie") == nil })
     }
 
-    /// Replaces the request of every redirect.
-    private final class Redirecting: NSObject, URLSessionTaskDelegate {
-        let isDone = Watched(false)
-        private let request: URLRequest
-
-        init(to request: URLRequest) {
-            self.request = request
-        }
-
-        func urlSession(
-            _ session: URLSession,
-            task: URLSessionTask,
-            willPerformHTTPRedirection response: HTTPURLResponse,
-            newRequest: URLRequest,
-            completionHandler: @escaping @Sendable (URLRequest?) -> Void
-        ) {
-            completionHandler(request)
-        }
-
-        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-            isDone.update { $0 = true }
-        }
-    }
-
     @Test("A request of the delegate's that has a field in several spellings is sent with one")
     func spellingsOfDelegate() async throws {
         let rig = try Rig { $0.path == "/from" ? .redirect(to: "/to") : .text("arrived") }
         defer { rig.stop() }
         var request = URLRequest(url: rig.url("/to"))
         request.allHTTPHeaderFields = ["x-a": "1", "X-A": "2"]
-        let delegate = Redirecting(to: request)
+        let delegate = DecidingDelegate(onRedirect: { [request] in $0.answer(request) })
         let task = rig.session.dataTask(with: rig.url("/from"))
         task.delegate = delegate
         task.resume()
-        try await delegate.isDone.wait { $0 }
+        try await delegate.success(of: task)
         #expect(rig.server.requests.last?.headers(named: "X-A") == ["2"])
     }
 
