@@ -17,13 +17,13 @@ struct AtomicFile {
         path = url.resolvingSymlinksInPath().path
     }
 
-    func write(_ text: String) throws {
+    func write(_ text: String) throws(WriteError) {
         var status = stat()
         guard stat(path, &status) == 0 else { throw WriteError(path: path, number: errno) }
         let temporary = path + ".\(getpid()).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw WriteError(path: path, number: errno) }
-        do {
+        do throws(WriteError) {
             try fill(descriptor, with: Array(text.utf8), as: status)
             guard rename(temporary, path) == 0 else { throw WriteError(path: path, number: errno) }
         } catch {
@@ -32,7 +32,7 @@ struct AtomicFile {
         }
     }
 
-    private func fill(_ descriptor: Int32, with bytes: [UInt8], as old: stat) throws {
+    private func fill(_ descriptor: Int32, with bytes: [UInt8], as old: stat) throws(WriteError) {
         defer { close(descriptor) }
         var rest = bytes[...]
         while !rest.isEmpty {

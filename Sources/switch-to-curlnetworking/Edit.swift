@@ -16,35 +16,42 @@ struct Edit: Equatable {
 extension String {
     /// The text with all `edits` applied, which must not overlap.
     func applying(_ edits: [Edit]) -> String {
-        var bytes = Array(utf8)
-        for edit in edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
-            bytes.replaceSubrange(edit.range, with: Array(edit.replacement.utf8))
+        let bytes = Array(utf8)
+        var result: [UInt8] = []
+        var position = 0
+        for edit in edits.sorted(by: { $0.range.lowerBound < $1.range.lowerBound }) {
+            result += bytes[position..<edit.range.lowerBound]
+            result += edit.replacement.utf8
+            position = edit.range.upperBound
         }
-        return String(decoding: bytes, as: UTF8.self)
+        result += bytes[position...]
+        return String(decoding: result, as: UTF8.self)
     }
 
     func text(of range: Range<Int>) -> String {
-        String(decoding: Array(utf8)[range], as: UTF8.self)
+        String(decoding: utf8[index(range.lowerBound)..<index(range.upperBound)], as: UTF8.self)
     }
 
     /// The indentation of the line with the byte at `position`.
     func indentation(at position: Int) -> String {
-        let line = Array(utf8)[startOfLine(of: position)...]
-        let blanks = line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        return String(decoding: blanks, as: UTF8.self)
+        let line = utf8[index(startOfLine(of: position))...]
+        return String(decoding: line.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }, as: UTF8.self)
     }
 
     /// The start of the line with the byte at `position`.
     func startOfLine(of position: Int) -> Int {
-        Array(utf8)[..<position].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        utf8[..<index(position)].lastIndex(of: UInt8(ascii: "\n")).map { utf8.distance(from: startIndex, to: $0) + 1 }
+            ?? 0
     }
 
     /// The start of the line after the one with the byte at `position`.
     func startOfNextLine(after position: Int) -> Int {
-        let bytes = Array(utf8)
-        return bytes[position...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+        utf8[index(position)...].firstIndex(of: UInt8(ascii: "\n")).map { utf8.distance(from: startIndex, to: $0) + 1 }
+            ?? utf8.count
     }
 
     /// The line break that the text uses.
     var lineBreak: String { utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n" }
+
+    private func index(_ position: Int) -> Index { utf8.index(startIndex, offsetBy: position) }
 }

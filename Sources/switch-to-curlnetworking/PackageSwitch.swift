@@ -13,6 +13,19 @@ struct PackageSwitch {
     private(set) var changes: [Change] = []
     private(set) var findings: [Finding] = []
 
+    /// Not all changes could be written.
+    struct Incomplete: Error, CustomStringConvertible {
+        let cause: AtomicFile.WriteError
+        /// The paths of the files that were written before, relative to the package's root.
+        let written: [String]
+
+        var description: String {
+            guard !written.isEmpty else { return "\(cause)\nNothing was changed." }
+            return (["\(cause)", "Changed before that, and to be kept: run this again for the others."] + written)
+                .joined(separator: "\n    ")
+        }
+    }
+
     struct MissingManifest: Error, CustomStringConvertible {
         let description: String
     }
@@ -43,6 +56,15 @@ struct PackageSwitch {
             isConditional = isConditional || rewritten.isConditional || rewritten.hasFallback
             if rewritten.importsOurs { users.append(path) }
             if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
+        }
+        for link in tree.links {
+            let note = "is a link that leads out of the package, and is left as it is: see to what is there"
+            findings.append(Finding(file: Self.path(of: link, in: root), line: nil, text: note))
+        }
+        for folder in tree.unreadable {
+            findings.append(
+                Finding(file: Self.path(of: folder, in: root), line: nil, text: "can't be read, and is left as it is")
+            )
         }
         edit(manifests, for: users, dependency, isConditional: isConditional)
         for nested in tree.packages where Self.isToBeSwitched(nested, dependency) {
@@ -84,9 +106,13 @@ struct PackageSwitch {
     }
 
     /// Writes all changes, each file atomically.
-    func write() throws {
-        for change in changes {
-            try AtomicFile(root.appendingPathComponent(change.path)).write(change.new)
+    func write() throws(Incomplete) {
+        for (index, change) in changes.enumerated() {
+            do throws(AtomicFile.WriteError) {
+                try AtomicFile(root.appendingPathComponent(change.path)).write(change.new)
+            } catch {
+                throw Incomplete(cause: error, written: changes[..<index].map(\.path))
+            }
         }
     }
 

@@ -8,6 +8,8 @@ struct SourceInspector {
     private static let mocked: Set = [
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
+    /// How many tokens may stand between a class's name and its brace: what has more isn't a declaration.
+    private static let longestHead = 1_000
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
 
     init(_ tokens: [Token], _ imports: [ImportStatement], file: String) {
@@ -34,7 +36,7 @@ struct SourceInspector {
     /// The type in `mocked` that the class declared at `index` inherits from.
     private func inheritedType(of index: Int) -> String? {
         guard index + 2 < tokens.count, tokens[index + 1].kind == .word else { return nil }
-        let head = tokens[(index + 2)...].prefix { $0.text != "{" }
+        let head = tokens[(index + 2)...].prefix(Self.longestHead).prefix { $0.text != "{" }
         // What may come first are the names of a generic type, and what these conform to.
         let rest = head.first?.text == "<" ? head.drop { $0.text != ">" }.dropFirst() : head
         guard rest.first?.text == ":" else { return nil }

@@ -73,7 +73,9 @@ struct PackageSwitchTests {
         #expect(conditions.count == 2)
     }
 
-    @Test("Permissions stay, links and unreadable files are left alone, hidden folders too, and nothing is left behind")
+    @Test(
+        "Permissions stay, links and unreadable files are left alone and named, hidden folders too, and nothing is left behind"
+    )
     func files() throws {
         let elsewhere = try package(["outside.swift": "import FoundationNetworking\n"])
         let directory = try package([
@@ -94,7 +96,8 @@ struct PackageSwitchTests {
         try package.write()
         #expect(
             package.findings.map(\.description) == [
-                "Sources/One/latin.swift: can't be read as UTF-8, and is left as it is"
+                "Sources/One/latin.swift: can't be read as UTF-8, and is left as it is",
+                "Sources/One/link.swift: is a link that leads out of the package, and is left as it is: see to what is there",
             ]
         )
         #expect(try files.attributesOfItem(atPath: script.path)[.posixPermissions] as? Int == 0o754)
@@ -129,8 +132,32 @@ struct PackageSwitchTests {
         ])
         let package = try PackageSwitch(directory.url, dependency: Self.dependency)
         try FileManager.default.removeItem(at: directory.url.appendingPathComponent("Sources/One"))
-        #expect(throws: AtomicFile.WriteError.self) { try package.write() }
+        let error = #expect(throws: PackageSwitch.Incomplete.self) { try package.write() }
+        #expect(error?.written == [])
+        #expect(
+            error?.description.hasSuffix("Sources/One/a.swift: No such file or directory\nNothing was changed.") == true
+        )
         #expect(try text("Package.swift", in: directory) == Self.manifest)
+    }
+
+    @Test(
+        "If a file can't be written, those that were changed before it are named, and a second run changes the others"
+    )
+    func incomplete() throws {
+        let old = "import FoundationNetworking\n"
+        let directory = try package([
+            "Package.swift": Self.manifest, "Sources/One/a.swift": old, "Sources/One/b.swift": old,
+        ])
+        let package = try PackageSwitch(directory.url, dependency: Self.dependency)
+        let last = directory.url.appendingPathComponent("Sources/One/b.swift")
+        try FileManager.default.removeItem(at: last)
+        let error = #expect(throws: PackageSwitch.Incomplete.self) { try package.write() }
+        #expect(error?.written == ["Sources/One/a.swift"])
+        #expect(error?.description.hasSuffix("run this again for the others.\n    Sources/One/a.swift") == true)
+        try old.write(to: last, atomically: false, encoding: .utf8)
+        try PackageSwitch(directory.url, dependency: Self.dependency).write()
+        #expect(try text("Sources/One/b.swift", in: directory) == "import CurlNetworking\n")
+        #expect(try text("Package.swift", in: directory).contains("CurlNetworking"))
     }
 
     @Test("What dependencies do with the stock session is told, as far as they were fetched")
