@@ -415,11 +415,12 @@ final class AgentTask: @unchecked Sendable {
             if !keepsFile { dropDownload(data) }
             end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
-            end(timedOut, resumeData: data ?? record.resumeData, upload: upload)
+            end(timedOut, file: attempt.takeIncompleteBody(), resumeData: data ?? record.resumeData, upload: upload)
         case nil where urlError.isTransient && !isAnswered:
             retry(after: urlError, resumeData: data)
         case nil:
-            end(urlError, resumeData: data, upload: urlError.uploadTaskResumeData == nil ? nil : record.upload)
+            let upload = urlError.uploadTaskResumeData == nil ? nil : record.upload
+            end(urlError, file: attempt.takeIncompleteBody(), resumeData: data, upload: upload)
         }
     }
 

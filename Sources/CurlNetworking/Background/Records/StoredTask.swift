@@ -74,12 +74,14 @@ struct StoredTask {
     }
 
     /// False if the response's file isn't what the ending says: after a loss of power, or if the file was removed. The task hasn't ended then, or
-    /// has failed if its request may not be sent twice.
+    /// has failed if its request may not be sent twice. One that has failed anyway has nothing of its response.
     mutating func checkFile() -> Bool {
         guard let ending = record.ending, let file = ending.file else { return true }
         if let length = folder.length(ofFile: file), length == ending.fileLength ?? length { return true }
         folder.removeFile(file)
-        if record.submission.mayBeRepeated {
+        if ending.error != nil {
+            record.ending?.file = nil
+        } else if record.submission.mayBeRepeated {
             record.ending = nil
         } else {
             let error = URLError(.cannotOpenFile, record.submission.request.url, "The response's file has been lost.")
