@@ -29,20 +29,23 @@ package final class ScriptedFTPServer: Sendable {
     private let listener: Int32
     private let content: Data
     private let passiveAddress: String
+    private let opening: String
     private let state = Watched(State())
     private let script: @Sendable (String) -> Answer?
 
     /// `script` is asked about each command, and about "226" before the reply that follows the data. `passiveAddress` is what it says in
-    /// answer to PASV, where it listens on 127.0.0.1 all the same.
+    /// answer to PASV, where it listens on 127.0.0.1 all the same. `opening` is what it says before data.
     package init(
         _ content: Data,
         port: Int = 0,
         passiveAddress: String = "127,0,0,1",
+        opening: String = "150 Here it comes",
         script: @escaping @Sendable (String) -> Answer? = { _ in nil }
     ) throws {
         (listener, self.port) = try ListeningSocket.open(port: port, backlog: 64, for: "FTP")
         self.content = content
         self.passiveAddress = passiveAddress
+        self.opening = opening
         self.script = script
         let thread = Thread { [self] in
             while true {
@@ -116,7 +119,7 @@ package final class ScriptedFTPServer: Sendable {
                     guard send(line, to: connection) else { return }
                     continue
                 }
-                guard send("150 Here it comes", to: connection) else { return }
+                guard send(opening, to: connection) else { return }
                 transfer(words.first == "STOR", offset, listener)
                 offset = 0
                 guard answer("226", "226 Done", connection) else { return }

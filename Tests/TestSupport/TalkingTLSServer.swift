@@ -7,11 +7,14 @@ package final class TalkingTLSServer: Sendable {
     package let url: URL
     private let process: ChildProcess
 
-    /// - Parameter options: More arguments for s_server.
-    package init(_ options: [String] = []) async throws {
+    /// - Parameters:
+    ///   - options: More arguments for s_server.
+    ///   - folder: Where it runs; nil for this process's.
+    package init(_ options: [String] = [], in folder: TemporaryDirectory? = nil) async throws {
         site = try TLSNginx.shared().site
+        let place = folder.map { ["sh", "-c", #"cd "$0" && exec "$@""#, $0.url.path] } ?? []
         process = try ChildProcess(
-            ["openssl", "s_server", "-accept", "127.0.0.1:0"]
+            place + ["openssl", "s_server", "-accept", "127.0.0.1:0"]
                 + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path] + options
         )
         url = try await process.urlOfOpenSSLServer()
@@ -26,6 +29,9 @@ package final class TalkingTLSServer: Sendable {
         }
         throw ChildProcess.Failure(description: "openssl s_server has ended")
     }
+
+    /// What the client says, and what s_server says about it; nil at its end.
+    package func line() async -> String? { await process.line() }
 
     /// Returns when the client has closed the connection, with a TLS alert or without.
     package func waitForClosing() async throws {
@@ -59,9 +65,10 @@ package final class TalkingTLSServer: Sendable {
     }
 
     /// A session that trusts the server.
-    package func session() -> URLSession {
+    package func session(_ cache: URLCache? = nil) -> URLSession {
         .forTest {
             $0.useOneConnection()
+            if let cache { $0.urlCache = cache }
             $0.curl.tls.trustRoots = [.file(site.authority)]
         }
     }

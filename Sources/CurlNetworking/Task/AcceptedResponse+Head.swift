@@ -36,10 +36,10 @@ extension ResponseHead {
     /// The response as the task shows it: FTP has no status and no fields.
     fileprivate func shownResponse(to request: URLRequest) throws(URLError) -> TaskResponse {
         guard let url = request.url else { throw .senselessHead(nil) }
-        guard version == FTPReplies.version else { return TaskResponse(self, at: url) }
+        guard isOfFTP else { return TaskResponse(self, at: url) }
         let response = URLResponse(
             url: url,
-            mimeType: url.hasDirectoryPath ? "text/plain" : MIMEType.guess(forPath: url.path),
+            mimeType: url.hasDirectoryPath || url.path.isEmpty ? "text/plain" : MIMEType.guess(forPath: url.path),
             expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
             textEncodingName: nil
         )

@@ -30,6 +30,13 @@ package struct FTPOptions: EasyOptions, Sendable {
         if case .upload = direction { true } else { false }
     }
 
+    /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known beforehand.
+    package var isOfFile: Bool {
+        let end = url.utf8.suffix(7).map { $0 | 0x20 }
+        if url.hasSuffix("/") || end == Array(";type=a".utf8) || end == Array(";type=d".utf8) { return false }
+        return url.utf8.dropFirst("ftps://".utf8.count).contains(UInt8(ascii: "/"))
+    }
+
     /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.
     package var httpProxy: ProxySettings? {
         connection?.settings.lazy.compactMap { $0 as? ProxySettings }.first { $0.url.hasPrefix("http") }
@@ -44,6 +51,8 @@ package struct FTPOptions: EasyOptions, Sendable {
         // Otherwise a server could make us connect to a third machine.
         try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
+        // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
+        if url.hasPrefix("ftps:") { try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)) }
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)

@@ -150,6 +150,94 @@ struct FTPServerFaultTests {
         #expect(directory.content.isEmpty)
     }
 
+    @Test(
+        "Without MDTM's answer nobody can tell that the file is the same, so it is fetched anew",
+        arguments: ["450 Busy", "213 x"]
+    )
+    func lostValidator(answer: String) async throws {
+        let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)
+        let isResumed = Watched(false)
+        let ftp = try ScriptedFTPServer(large) {
+            $0.hasPrefix("MDTM") && isResumed.value ? .reply(answer) : nil
+        }
+        defer { ftp.stop() }
+        let directory = try TemporaryDirectory()
+        let data = try #require(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory))
+        isResumed.update { $0 = true }
+        let resumed = try await ResumedDownload(data, in: directory)
+        #expect(resumed.error == nil)
+        #expect(resumed.body == large)
+        #expect(!resumed.hasContinued)
+    }
+
+    @Test("Data that no reply has announced has a response before it all the same", arguments: ["125 ok", "126 odd"])
+    func unannounced(end: String) async throws {
+        let ftp = try ScriptedFTPServer(Self.content, opening: "150-Here it comes\r\n" + end)
+        defer { ftp.stop() }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: ftp.url())
+        task.resume()
+        if try await delegate.completion(of: task) == nil {
+            #expect(delegate.body(of: task) == Self.content)
+            #expect(delegate.events(of: task).map(\.name).first { ["response", "data"].contains($0) } == "response")
+        }
+    }
+
+    @Test("A file that is shorter than the server has announced isn't complete")
+    func announcedTooMuch() async throws {
+        let opening = "150 Opening a (3 bytes) (\(Self.content.count) bytes)"
+        let ftp = try ScriptedFTPServer(Self.content, opening: opening) {
+            $0.hasPrefix("SIZE") ? .reply("500 What?") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).error?.code == .networkConnectionLost)
+    }
+
+    @Test("A server that won't protect the data of ftps gets none, and sends none")
+    func unprotected() async throws {
+        let server = try await TalkingTLSServer()
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: server.url.absoluteString.replacingOccurrences(of: "https", with: "ftps")))
+        let commands = Watched<[String]>([])
+        let replies = [
+            "USER": "331 Password", "PASS": "230 Hello", "PBSZ": "200 OK", "PROT": "534 No", "PWD": "257 \"/\"",
+        ]
+        let talk = Task {
+            server.say("220 Ready")
+            while let line = await server.line() {
+                let word = line.prefix { $0 != " " }.trimmingCharacters(in: .newlines)
+                guard word.count <= 4, word == word.uppercased(), word.first?.isLetter == true else { continue }
+                commands.update { $0.append(word) }
+                server.say(replies[word] ?? "500 What?")
+            }
+        }
+        #expect(await session.load(url.appendingPathComponent("file")).error?.code == .secureConnectionFailed)
+        #expect(commands.value.contains("PROT"))
+        #expect(!commands.value.contains { ["EPSV", "PASV", "RETR"].contains($0) })
+        server.stop()
+        await talk.value
+    }
+
+    @Test("A type that the server has refused isn't taken for the connection's")
+    func refusedType() async throws {
+        let count = Counter()
+        let ftp = try ScriptedFTPServer(Self.content) {
+            $0.hasPrefix("TYPE") && count.next() == 1 ? .reply("451 Not now") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).error?.code == .badServerResponse)
+        #expect(await session.load(ftp.url()).data == Self.content)
+        #expect(ftp.commands.count { $0.hasPrefix("TYPE") } == 2)
+    }
+
     @Test("A server that refuses to go on starts over")
     func refusedRest() async throws {
         let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)

@@ -12,21 +12,24 @@ struct FTPReplies {
     private let offset: Int64
     /// An upload's head comes at its end, as in HTTP.
     private let comesAtEnd: Bool
+    /// Whether the server's announcement may say how long what it sends is.
+    private let mayAnnounceSize: Bool
     private var size: Int64?
     private var lastModified: String?
     private var hasDataConnection = false
-    /// The code of a multi-line reply whose last line hasn't arrived.
-    private var openReply: Int?
     private var proxy: HeadParser?
     private var isComplete = false
+    /// How many bytes of data the head has announced; nil if there is no head yet, or it is a proxy's or an upload's, or doesn't say it.
+    private(set) var announcedLength: Int64?
     /// Whether the server has answered a command.
     private(set) var hasAnswer = false
     /// The reply with which the server has ended the session; nil if it hasn't.
     private(set) var farewell: String?
 
-    init(offset: Int64 = 0, comesAtEnd: Bool = false) {
+    init(offset: Int64 = 0, comesAtEnd: Bool = false, mayAnnounceSize: Bool = true) {
         self.offset = offset
         self.comesAtEnd = comesAtEnd
+        self.mayAnnounceSize = mayAnnounceSize
     }
 
     /// Takes one or more lines: after a pause, libcurl delivers everything that arrived meanwhile at once.
@@ -56,9 +59,8 @@ struct FTPReplies {
             break
         case 125, 150:
             guard !comesAtEnd else { return .incomplete }
-            if size == nil { size = Self.announcedSize(text) }
-            isComplete = true
-            return .complete(head)
+            if size == nil, mayAnnounceSize { size = Self.announcedSize(text) }
+            return dataBegins().map { .complete($0) } ?? .incomplete
         case 213:
             if !hasDataConnection, lastModified == nil, let date = Self.httpDate(text) {
                 lastModified = date
@@ -71,6 +73,15 @@ struct FTPReplies {
             break
         }
         return .incomplete
+    }
+
+    /// Called when data arrives: also of a server that hasn't announced it. nil if the head has been reported already.
+    mutating func dataBegins() -> ResponseHead? {
+        guard !isComplete, proxy == nil, !comesAtEnd else { return nil }
+        isComplete = true
+        let head = head
+        announcedLength = head.contentLength
+        return head
     }
 
     /// Called when the transfer ended without a sign of data: an upload, a query for attributes, or a resumption with nothing left. nil if
@@ -104,19 +115,12 @@ struct FTPReplies {
 
     // MARK: - Lines
 
-    /// A complete reply: its code and the text of its last line. The text of earlier lines is ignored.
-    private mutating func reply(in line: UnsafeRawBufferPointer) -> (code: Int, text: String)? {
-        guard line.count >= 4, let code = Int(String(decoding: line[..<3], as: UTF8.self)), code >= 100 else {
-            return nil
-        }
-        let isLast = line[3] == UInt8(ascii: " ")
-        if let openReply {
-            guard isLast, code == openReply else { return nil }
-            self.openReply = nil
-        } else if !isLast {
-            if line[3] == UInt8(ascii: "-") { openReply = code }
-            return nil
-        }
+    /// A complete reply: its code and the text of its last line. The text of earlier lines is ignored. To libcurl, every line with a code and a
+    /// space is a reply's last, whichever code it began with.
+    private func reply(in line: UnsafeRawBufferPointer) -> (code: Int, text: String)? {
+        guard line.count >= 4, line[3] == UInt8(ascii: " "), line[..<3].allSatisfy(\.isASCIIDigit),
+            let code = Int(String(decoding: line[..<3], as: UTF8.self))
+        else { return nil }
         return (code, String(decoding: line[4...], as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
@@ -141,6 +145,11 @@ struct FTPReplies {
         )
         return time.date.map(HTTPDate.text)
     }
+}
+
+extension ResponseHead {
+    /// Whether an FTP server's replies were translated into it.
+    var isOfFTP: Bool { version == FTPReplies.version }
 }
 
 extension HeadParser {

@@ -31,6 +31,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     private var isSendingHeld = false
     private var isStopped = false
     private var sentBytes: Int64 = 0
+    private var receivedBytes: Int64 = 0
     private var abortError: URLError?
 
     // MARK: Both
@@ -245,6 +246,8 @@ extension FTPTransfer: TransferHandler {
         // libcurl writes attributes out as text.
         if case .attributes = options.direction { return .accepted }
         dataFlows(.receiving)
+        if let head = replies.dataBegins() { post(.head(head)) }
+        receivedBytes += Int64(bytes.count)
         shared.withLock { shared in
             if shared.body.append(bytes, expected: nil) { shared.isFull = true }
         }
@@ -285,8 +288,14 @@ extension FTPTransfer: TransferHandler {
     func transferFinished(_ failure: TransferFailure?) {
         if let failure, hasComeTooLate(failure) { return startAgain() }
         end()
+        // libcurl takes the connection's next transfer to have the type that was refused.
+        if failure?.code == .ftpCouldntSetType { connections.renew() }
         let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
         var error = abortError ?? failure.map { URLError(named($0), url: request.url) }
+        // libcurl may have taken another number in the server's reply for the length, and stopped there.
+        if error == nil, receivedBytes < replies.announcedLength ?? 0, case .download = options.direction {
+            error = URLError(.brokenOff, url: request.url)
+        }
         if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {
             // Already reported by the head.
             error = nil
@@ -324,7 +333,7 @@ extension FTPTransfer: TransferHandler {
 extension FTPReplies {
     fileprivate init(to options: FTPOptions) {
         switch options.direction {
-        case .download(let offset): self.init(offset: offset)
+        case .download(let offset): self.init(offset: offset, mayAnnounceSize: options.isOfFile)
         case .attributes: self.init()
         case .upload: self.init(comesAtEnd: true)
         }

@@ -75,8 +75,35 @@ struct FTPRepliesTests {
     @Test("What stands inside a reply of several lines means nothing")
     func severalLines() {
         var replies = FTPReplies()
-        #expect(head(&replies, "220-Welcome", "150 fake", "213 5", " 220 fake", "220 End") == nil)
+        #expect(head(&replies, "220-Welcome", " 150 fake", "213-5", "150-fake", "220 End") == nil)
         #expect(head(&replies, "229 (|||1|)", "213 6", "150 Now")?.contentLength == 6)
+    }
+
+    @Test("As for libcurl, it ends with any line that could be a reply's last")
+    func otherCode() {
+        var replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "213 6", "150-Here it comes", "125 ok")?.contentLength == 6)
+        replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "213-", "213 5", "150 ok")?.contentLength == 5)
+    }
+
+    @Test("Data has a head before it, whether a reply has announced it or not, and only one")
+    func unannouncedData() {
+        var replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "213 6", "126 odd") == nil)
+        #expect(replies.dataBegins()?.contentLength == 6)
+        #expect(replies.announcedLength == 6)
+        #expect(replies.dataBegins() == nil)
+        #expect(head(&replies, "150 late") == nil)
+        var upload = FTPReplies(comesAtEnd: true)
+        #expect(upload.dataBegins() == nil)
+    }
+
+    @Test("A listing's size, which servers count as they like, is none")
+    func listingSize() {
+        var replies = FTPReplies(mayAnnounceSize: false)
+        let head = head(&replies, "229 (|||1|)", "150 Opening ASCII mode data connection (77 bytes).")
+        #expect(head != nil && head?.contentLength == nil)
     }
 
     @Test("An upload's head comes at its end")
