@@ -31,7 +31,7 @@ extension ConnectionPool {
         let multiplexes = admission.isKnownToMultiplex(ticket)
         options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
         options.reportsConnection = admission.isAwaited(ticket) || multiplexes && plan.quirks.forgetsWaiting
-        options.closesUnlessAnswered = plan.sharesWhenAnswered
+        if plan.sharesWhenAnswered { options.closing = .unlessAnswered }
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections

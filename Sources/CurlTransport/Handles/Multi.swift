@@ -245,6 +245,7 @@ package final class Multi {
     private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
         stalledInput?.left(easy, result, hasOthers: running.all.count > 1)
         stranded.left(easy)
+        if let socket = running.starved.left(easy) { loop.unwatch(socket) }
         if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
             loop.unwatch(socket)
@@ -292,6 +293,11 @@ package final class Multi {
     func socketBecameReady(_ event: ReadySocket) {
         guard !isClosed else { return }
         if let channel = channels[event.socket] { return channel.becameReady(event.readiness) }
+        if let easy = running.starved.take(event.socket) {
+            loop.unwatch(event.socket)
+            easy.handler?.transferLostConnection()
+            return
+        }
         var action: Int32 = 0
         if event.readiness & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_IN }
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
@@ -493,15 +499,26 @@ package final class Multi {
         if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
         guard socket >= 0 else { return }
         if isWanted { easy?.socket = socket }
+        _ = running.starved.take(socket)
         let isWatched =
             switch what {
             case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
             case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
             case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
+            case CURL_POLL_REMOVE: unwatch(socket, of: easy)
             default: true
             }
-        if what == CURL_POLL_REMOVE { loop.unwatch(socket) }
         if !isWatched, let easy { isUnwatched(easy) }
+    }
+
+    /// libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
+    private func unwatch(_ socket: Int32, of easy: EasyHandle?) -> Bool {
+        guard let easy, !easy.isPaused, easy.handler?.isStarved == true else {
+            loop.unwatch(socket)
+            return true
+        }
+        running.starved.add(easy, on: socket)
+        return loop.watch(socket, for: .end, owner: id)
     }
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".

@@ -1,6 +1,7 @@
 /// The transfers that run in one multi, in no order. Each knows its index, so it leaves without a search. Loop only.
 struct RunningTransfers {
     private(set) var all: [EasyHandle] = []
+    var starved = StarvedTransfers()
 
     mutating func add(_ easy: EasyHandle) {
         easy.position = all.count

@@ -45,6 +45,12 @@ package protocol TransferHandler: AnyObject {
     /// Asks for the next bytes of the request's body. Within libcurl.
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict
 
+    /// The request's body has nothing to send at the moment, which libcurl waits for, and what is received is taken. Within libcurl.
+    var isStarved: Bool { get }
+
+    /// The connection has ended while `isStarved`, and libcurl, which has read everything that it wants to, doesn't notice. Outside of libcurl.
+    func transferLostConnection()
+
     /// How long the request's body is, once all of it was asked for; nil before that. Within libcurl, or outside.
     var wholeBodyLength: Int64? { get }
 
@@ -62,6 +68,8 @@ package protocol TransferHandler: AnyObject {
 extension TransferHandler {
     package func transferConnected(negotiated: String?) {}
     package var isAnswered: Bool { false }
+    package var isStarved: Bool { false }
+    package func transferLostConnection() {}
     package var wholeBodyLength: Int64? { nil }
     package var answerWatch: AnswerWatch? { nil }
     package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }

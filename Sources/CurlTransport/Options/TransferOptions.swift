@@ -40,8 +40,15 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var usesNewConnection = false
     /// Waits for a multiplexed connection rather than opening another: only for origins known to speak HTTP/2.
     package var waitsForMultiplexing = false
-    /// Closes the connection after the transfer if that was its first, and got no response.
-    package var closesUnlessAnswered = false
+    /// Whether the connection is closed after the transfer, unless others use it.
+    package enum Closing: Sendable, Equatable {
+        case never
+        /// If that was the connection's first transfer, and got no response.
+        case unlessAnswered
+        case always
+    }
+
+    package var closing = Closing.never
     /// Without TLS, the connection speaks HTTP/2 all the same, unless `connectionAuthentication` needs HTTP/1.1.
     package var hasPriorKnowledge = false
     /// The time limit, in total, for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for
@@ -109,7 +116,11 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         }
         if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
         if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
-        if closesUnlessAnswered { try easy.closeConnectionUnlessAnswered() }
+        switch closing {
+        case .never: break
+        case .unlessAnswered: try easy.closeConnectionUnlessAnswered()
+        case .always: try easy.set(CURLOPT_FORBID_REUSE, true)
+        }
         try applyVersionAndAuthentication(to: easy)
         try applyMethodAndBody(to: easy)
         try applyHeaders(to: easy)

@@ -42,6 +42,28 @@ struct HandleReuseTests {
         #expect(rig.server.connectionCount == 1)
     }
 
+    @Test(
+        "A request that says that it is its connection's last one is, whatever the server says",
+        arguments: ["close", "Keep-Alive, CLOSE"]
+    )
+    func lastRequest(value: String) async throws {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        for _ in 0..<2 {
+            _ = try await rig.session.data(for: URLRequest(rig.url("/"), headers: ["connection": value]))
+        }
+        #expect(rig.server.connectionCount == 2)
+        for option in ["keep-alive", "closed"] {
+            _ = try await rig.session.data(for: URLRequest(rig.url("/"), headers: ["Connection": option]))
+        }
+        _ = try await rig.session.data(from: rig.url("/"))
+        #expect(rig.server.connectionCount == 3)
+    }
+
     @Test("A handle's memory is kept for the next one, unless the address sanitizer watches it")
     func keptMemory() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

@@ -11,6 +11,8 @@ enum CompletionPolicy {
         var arrivedCount: Int64 = 0
         /// libcurl was kept from looking at the response's length.
         var ignoresLength = false
+        /// TLS hasn't announced the end of the connection, which alone delimits the body.
+        var isTruncated = false
         /// libcurl has taken the end of the request's body.
         var hasSentBody = false
         var quirks = CurlQuirks.current
@@ -28,6 +30,7 @@ enum CompletionPolicy {
         // If an unwanted body is cut short, by us or by the server, the task still succeeds.
         guard circumstances.isWanted, !circumstances.endsWithHead else { return nil }
         guard let failure else {
+            if circumstances.isTruncated { return .truncatedTLS }
             let isCutShort =
                 circumstances.ignoresLength && length(after: head).map { circumstances.arrivedCount < $0 } ?? false
             return isCutShort ? .cutShort : nil
@@ -50,6 +53,11 @@ enum CompletionPolicy {
         head.version.hasPrefix("HTTP/2") && length(after: head) == nil
     }
 
+    /// Whether the body after `head` ends with the connection (RFC 9112 §6.3).
+    static func isEndedByConnection(_ head: ResponseHead) -> Bool {
+        head.version.hasPrefix("HTTP/1") && !head.isChunked && length(after: head) == nil
+    }
+
     /// The length of the body on the wire; nil if the head doesn't say.
     private static func length(after head: ResponseHead) -> Int64? {
         // They have no body, whatever their fields say (RFC 9112 §6.3).
@@ -58,6 +66,14 @@ enum CompletionPolicy {
 }
 
 extension TransferFailure {
+    /// The failure with which we have ended the transfer, as one to send: the server closed the connection while there was nothing to send.
+    var ofUnsentBody: TransferFailure {
+        var failure = self
+        failure.code = .sendError
+        failure.text = "The server closed the connection before it had the request's whole body."
+        return failure
+    }
+
     /// What libcurl counts as success: the server closed the connection within the head.
     static let noHead = TransferFailure(
         code: .gotNothing,

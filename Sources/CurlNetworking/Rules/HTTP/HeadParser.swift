@@ -104,12 +104,21 @@ struct HeadParser {
 extension HeadParser.StatusLine {
     /// From "HTTP/1.1 200 OK" or "HTTP/2 200".
     fileprivate init?(_ line: UnsafeRawBufferPointer) {
-        guard line.hasPrefix("HTTP/"), let space = line.position(of: UInt8(ascii: " ")) else { return nil }
+        guard line.hasPrefix("HTTP/"), let space = line.position(of: UInt8(ascii: " ")),
+            Self.isVersion(line["HTTP/".utf8.count..<space])
+        else { return nil }
         let rest = line[space...].drop { $0 == UInt8(ascii: " ") }
         let digits = rest.prefix { $0 != UInt8(ascii: " ") }
         // libcurl 8 accepts more than three digits.
         guard digits.count == 3, let status = Int(digits: digits), status >= 100 else { return nil }
         self.init(version: String(decoding: line[..<space], as: UTF8.self), status: status)
+    }
+
+    /// Whether it is a digit, or two with a dot between them (RFC 9112 §2.3). Of another version, libcurl takes the status to be 200.
+    private static func isVersion(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
+        guard let first = text.first, first.isASCIIDigit else { return false }
+        let rest = text.dropFirst()
+        return rest.isEmpty || rest.count == 2 && rest.first == UInt8(ascii: ".") && rest.last?.isASCIIDigit == true
     }
 }
 

@@ -98,6 +98,14 @@ extension [HeaderField] {
         contains { $0.name.isEqualIgnoringASCIICase(to: name) }
     }
 
+    /// Whether the connection isn't to be used after this message (RFC 9112 §9.6).
+    var closesConnection: Bool {
+        contains { field in
+            field.name.isEqualIgnoringASCIICase(to: "Connection")
+                && CacheDirectives.names(in: field.value)?.contains("close") ?? false
+        }
+    }
+
     fileprivate mutating func append(missingFrom present: [HeaderField], of others: [HeaderField]) {
         for field in others where !present.contains(field.name) { append(field) }
     }

@@ -35,6 +35,12 @@ enum ReplayPolicy {
         }
     }
 
+    /// Whether it may be how libcurl calls the loss of a connection, whatever had come of an answer. It says more of an answer that it can't
+    /// read.
+    static func mayBeLoss(_ failure: TransferFailure) -> Bool {
+        [.sendFailRewind, .sendError, .recvError, .gotNothing, .partialFile, .abortedByCallback].contains(failure.code)
+    }
+
     /// Whether the request needs a connection of its own. One reason is that libcurl gave up after five attempts of its own: if a server takes
     /// few requests on each HTTP/2 connection, some of many concurrent ones fail every time. Only libcurl's text shows this.
     static func needsOwnConnection(_ failure: TransferFailure) -> Bool {

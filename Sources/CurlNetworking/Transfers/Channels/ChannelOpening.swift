@@ -37,7 +37,7 @@ struct ChannelOpening {
     /// Within libcurl.
     mutating func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ReceiveVerdict {
         channel.trace(.headerIn, line)
-        return tunnel?.consume(lines: line) == false ? .abort : .accepted
+        return tunnel?.receive(lines: line) ?? .accepted
     }
 
     /// Why the transfer fails when the channel has failed; a proxy's refusal is noted in `ending`.

@@ -9,8 +9,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     // A request looks at these some thirty times: unchecked, that saves 1 % of its instructions.
     @exclusivity(unchecked) private(set) var stage: Stage
-    @exclusivity(unchecked) private var receiving = Receiving()
-    private var sending: Sending
+    @exclusivity(unchecked) private var receiving = ResponseReceiving()
+    private var sending: BodySending
     private(set) var isPaused = false
     @exclusivity(unchecked) private var ending: TransferEnding
     /// Why a callback has ended the transfer.
@@ -60,60 +60,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if case .running(_, let easy) = stage { easy } else { nil }
     }
 
-    /// The response so far.
-    private struct Receiving {
-        var parser = HeadParser()
-        /// That of a connection without TLS.
-        var plainVersion = ConnectionVersion.unknown
-        /// Of the program's own options.
-        var effect = OptionEffect.connection
-        /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
-        var step: ResponseHead?
-        /// How many there were.
-        var stepCount = 0
-        /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would go on for ever.
-        var hasTooManySteps: Bool { stepCount > 10 }
-        var head: ResponseHead?
-        /// Requests that wait in libcurl for a connection may go ahead, and it doesn't notice: since the head has arrived, they can share this
-        /// one, or it turns out that they can't.
-        var releasesWaiting = false
-        /// When that was, if metrics are wanted.
-        var answered: Date?
-        var route = BodyRoute.discard
-        /// Bytes of the decoded body.
-        var count: Int64 = 0
-        /// Bytes of the body as the server has sent it, without those that nobody wants.
-        var arrivedCount: Int64 = 0
-        /// libcurl hasn't compared that with what the head says.
-        var ignoresLength = false
-        var discarding = Discarding()
-    }
-
-    /// The reading of a body that is dropped, to keep its connection.
-    private struct Discarding {
-        var count = 0
-        /// When the rest is given up; nil while nothing of that is decided.
-        var end: Deadline?
-    }
-
-    /// The request's body so far.
-    private struct Sending {
-        var body: (any RequestBody)?
-        /// Whether there is one, and whether it is non-empty; valid even after it was closed.
-        let (hasBody, hasContent): (Bool, Bool)
-        var count: Int64 = 0
-        /// libcurl has received all of it.
-        var isComplete: Bool
-        /// The delegate wants nothing sent at the moment, and libcurl has been told so since the last `transferSettled()`.
-        var wasRefused = false
-
-        init(_ body: (any RequestBody)?) {
-            self.body = body
-            (hasBody, hasContent) = (body != nil, body != nil && body?.length != 0)
-            isComplete = body?.length == 0
-        }
-    }
-
     init(
         _ request: URLRequest,
         body: (any RequestBody)?,
@@ -125,7 +71,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         stage = .ordered(order)
         self.delegate = delegate
         self.loop = loop
-        sending = Sending(body)
+        sending = BodySending(body)
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
         meter = order.meter
@@ -153,7 +99,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             stage = .running(order.multi, try order.multi.start(order.options, handler: self, hooks: order.hooks))
             if let hooks = order.hooks { receiving.effect = hooks.effect }
         } catch {
-            sending.body.take()?.close()
+            sending.close()
             throw URLError(error, of: order.hooks, url: request.url)
         }
         inquiry = order.options.inquiry
@@ -316,6 +262,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
             let received = ReceivedHead(head: head, request: request, tunnel: tunnel, effect: receiving.effect)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
+            if isWanted, request.httpMethod != "HEAD", CompletionPolicy.isEndedByConnection(head) {
+                receiving.closure = easy.flatMap(TLSClosure.watch)
+            }
             return endsWithHead ? .abort : .accepted
         } catch {
             abortError = error
@@ -331,9 +280,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        guard tunnel?.consume(lines: tunnelHeaderLine) == false else { return .accepted }
-        abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
-        return .abort
+        let verdict = tunnel?.receive(lines: tunnelHeaderLine) ?? .accepted
+        if tunnel?.isMalformed == true {
+            abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
+        }
+        return verdict
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
@@ -379,14 +330,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body = sending.body else { return .bytes(0) }
+        if sending.wait == .lost { return .abort }
         guard delegate.transferMaySend(self) else {
-            sending.wasRefused = true
+            sending.wait = .refused
             return .pause
         }
         do throws(URLError) {
-            guard case .bytes(let count) = try body.read(into: buffer) else { return .pause }
-            sending.count += Int64(count)
-            sending.isComplete = count == 0 || sending.count == body.length
+            guard case .bytes(let count) = try body.read(into: buffer) else {
+                sending.wait = .starved
+                return .pause
+            }
+            sending.took(count)
             if count > 0 {
                 meter?.metrics.bodySent = Date()
                 delegate.transfer(self, sent: sending.count)
@@ -401,10 +355,20 @@ final class HTTPTransfer: Transfer, TransferHandler {
     var wholeBodyLength: Int64? { sending.isComplete ? sending.count : nil }
 
     func transferRewindsBody(to offset: Int64) -> Bool {
-        guard let body = sending.body, body.seek(to: offset) else { return false }
-        sending.count = offset
-        sending.isComplete = body.length == offset
+        sending.rewind(to: offset)
+    }
+
+    var isStarved: Bool {
+        guard sending.wait == .starved, !isPaused, decoding?.isBusy != true else { return false }
+        if case .hold = receiving.route { return false }
         return true
+    }
+
+    /// libcurl asks for more of the body, and the transfer ends.
+    func transferLostConnection() {
+        guard isStarved else { return }
+        sending.wait = .lost
+        continueTransfer()
     }
 
     func transferSettled() {
@@ -415,13 +379,19 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
-        if sending.wasRefused {
-            sending.wasRefused = false
+        if sending.wait == .refused {
+            sending.wait = .none
             setPaused(true)
             // Even if libcurl couldn't pause the rest, it asks for nothing to send until it is told to continue.
             isPaused = true
         }
-        if !endIfUnwanted() { delegate.transferSettled(self) }
+        if endIfUnwanted() { return }
+        // After an error libcurl sends no more, and yet, before version 8.7, it waits for that until it is told to continue.
+        if isStarved, let head = receiving.head, head.status >= 300 {
+            sending.wait = .answered
+            continueTransfer()
+        }
+        delegate.transferSettled(self)
     }
 
     /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body is
@@ -450,9 +420,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     // MARK: - The end
 
     func transferFinished(_ failure: TransferFailure?) {
-        let isBrokenOff = failure != nil && answerWatch?.hasHeard == true
-        if isBrokenOff { circumstances.hasHeard = true }
-        let failure = isBrokenOff ? .noHead : failure
+        let failure = failure.map(named)
         if failure == nil, let last = receiving.step.take() { _ = received(last) }
         settleMetrics()
         receiving.ignoresLength = easy?.ignoresResponseLength == true
@@ -473,6 +441,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return settleDecoding(decoding)
         }
         complete(failure)
+    }
+
+    /// A failure as what it is where libcurl doesn't know.
+    private func named(_ failure: TransferFailure) -> TransferFailure {
+        if sending.wait == .lost { return failure.ofUnsentBody }
+        guard answerWatch?.hasHeard == true else { return failure }
+        circumstances.hasHeard = true
+        return ReplayPolicy.mayBeLoss(failure) ? .noHead : failure
     }
 
     /// The transfer is over, and the delegate has received all of its data.
@@ -498,7 +474,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         stage = .over
         if let deadline = receiving.discarding.end.take() { loop.cancel(deadline) }
         inquiry?.close()
-        sending.body.take()?.close()
+        sending.close()
     }
 
     private func endDecoding() {
@@ -548,6 +524,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         circumstances.isWanted = isWanted
         circumstances.arrivedCount = receiving.arrivedCount
         circumstances.ignoresLength = receiving.ignoresLength
+        circumstances.isTruncated = receiving.closure?.wasAnnounced == false
         circumstances.hasSentBody = sending.hasContent && sending.isComplete
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }

@@ -8,22 +8,32 @@ struct ProxyTunnel {
     private(set) var head: ResponseHead?
     /// The latest of them that was a challenge.
     private(set) var challenge: ResponseHead?
+    private var challengeCount = 0
+    /// A nonce may have become stale, and NTLM takes a step more. libcurl answers however many there are.
+    private static let mostChallenges = 10
+    /// A response is no head, or too large for one.
+    private(set) var isMalformed = false
     /// The latest informational one.
     private var interim: ResponseHead?
 
-    /// False if this isn't a head.
-    mutating func consume(lines: UnsafeRawBufferPointer) -> Bool {
+    /// Within libcurl, which is kept from answering one challenge after the other: the proxy has refused then.
+    mutating func receive(lines: UnsafeRawBufferPointer) -> ReceiveVerdict {
         switch parser.consume(lines: lines) {
         case .incomplete: break
-        case .malformed, .unparsable: return false
+        case .malformed, .unparsable:
+            isMalformed = true
+            return .abort
         case .complete(let head):
             self.head = head
-            if head.status == 407 { challenge = head }
             parser = HeadParser()
+            guard head.status == 407 else { break }
+            challenge = head
+            challengeCount += 1
+            if challengeCount > Self.mostChallenges { return .abort }
         }
         if let last = parser.informational.last { interim = last }
         parser.informational = []
-        return true
+        return .accepted
     }
 
     /// The proxy's final response, if it refused. libcurl takes an informational one for that, and asks no further.

@@ -30,6 +30,7 @@ enum RequestEncoder {
                 headers: lines(for: fields, of: request, body: body, defaults: defaults)
             )
         if !fields.contains("Authorization") { options.credentials = credentials }
+        if fields.closesConnection { options.closing = .always }
         if settings.configureTransfer != nil {
             options.acceptEncoding = asksForPart ? ContentCoding.noCoding : ContentCoding.offer
         }
@@ -59,8 +60,9 @@ enum RequestEncoder {
     }
 
     private static func line(_ field: HeaderField) -> String {
-        // To libcurl, "Name:" means "don't send it".
-        field.value.allSatisfy(\.isWhitespace) ? field.name + ";" : field.name + ": " + field.value
+        // To libcurl, "Name:" means "don't send it", also with C's white space behind it.
+        let isBlank = field.value.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        return isBlank ? field.name + ";" : field.name + ": " + field.value
     }
 
     /// The fields sent with every request that doesn't set them itself.

@@ -46,6 +46,7 @@ struct HeadParserTests {
             (["Content-Length: 99999999999999999999", "Content-Length: 99999999999999999999"], true),
             (["Content-Length: 99999999999999999999", "Transfer-Encoding: chunked"], false),
             (["Content-Length: 2", "Transfer-Encoding: identity"], true), (["Transfer-Encoding: identity"], false),
+            (["Content-Length: 2", "Transfer-Encoding:"], true), (["Transfer-Encoding:"], false),
         ]
     )
     func lengths(fields: [String], isMalformed: Bool) {
@@ -212,6 +213,8 @@ struct HeadParserTests {
     @Test(
         "A head that is no HTTP is refused",
         arguments: [
+            "HTTP/x 200 OK", "HTTP/x.1 204", "HTTP/E.1 200", "HTTP/1. 200", "HTTP/11 200", "HTTP/.1 200",
+            "HTTP/-1.1 200", "HTTP/1.1.1 200", "HTTP/ 200",
             "", "A: b", "ICY 200 OK", "HTTP/1.1", "HTTP/1.1 OK", "http/1.1 200", "HTTP/1.1 2000 OK", "HTTP/1.1 20 OK",
             "HTTP/1.1 099 OK", "HTTP/1.1 000 OK", "HTTP/1.1 -20 OK", "HTTP/1.1 +20 OK",
         ]

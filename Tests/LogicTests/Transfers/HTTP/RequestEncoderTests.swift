@@ -198,6 +198,13 @@ struct RequestEncoderTests {
         #expect(Self.lines(options, named: "X-Empty") == ["X-Empty;"])
     }
 
+    @Test("White space that only Unicode knows is a value", arguments: ["\u{A0}", "\u{2003}\u{3000}"])
+    func unicodeSpace(value: String) throws {
+        let options = try Self.options(Sample.request("http://example.com/", "GET", ["X-A": value, "X-B": " \t"]))
+        #expect(Self.lines(options, named: "X-A") == ["X-A: " + value])
+        #expect(Self.lines(options, named: "X-B") == ["X-B;"])
+    }
+
     @Test("User-Agent and Accept-Language have defaults, which request and session replace")
     func defaults() throws {
         let options = try Self.options(Sample.request())

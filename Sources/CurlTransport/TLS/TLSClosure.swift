@@ -1,0 +1,83 @@
+import CCurlNetworkingLibcurl
+
+/// Notices whether the other side of a TLS connection has said that it sends no more (RFC 8446 §6.1). Where nothing but the connection's end
+/// delimits a body, only that tells a complete one from one that somebody has cut off (RFC 9112 §9.8), and libcurl doesn't look.
+///
+/// Loop only. OpenSSL's object for the connection keeps it, and libcurl frees that before it reports the transfer's end.
+package final class TLSClosure {
+    package fileprivate(set) var wasAnnounced = false
+
+    /// Watches the end of the transfer's connection from now on; nil without TLS, or if libcurl uses a library other than OpenSSL. Within libcurl,
+    /// before the end has been read.
+    package static func watch(_ easy: EasyHandle) -> TLSClosure? {
+        easy.openSSLSession.flatMap { ClosureFunctions.loaded?.watch(OpenSSL.Pointer(mutating: $0)) }
+    }
+}
+
+/// https://docs.openssl.org/3.0/man3/SSL_CTX_set_info_callback/
+/// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
+private struct ClosureFunctions: Sendable {
+    typealias Pointer = OpenSSL.Pointer
+    typealias Callback = @convention(c) (Pointer?, Int32, Int32) -> Void
+
+    private let setCallback: @convention(c) (Pointer, Callback) -> Void
+    private let shutdownState: @convention(c) (Pointer) -> Int32
+    private let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32
+    private let extraData: @convention(c) (Pointer, Int32) -> Pointer?
+    /// The slot in which connections keep our object.
+    private let index: Int32
+
+    static let loaded = ClosureFunctions()
+
+    /// CRYPTO_EX_INDEX_SSL
+    private static let connections: Int32 = 0
+    /// SSL_CB_READ_ALERT
+    private static let readAlert: Int32 = 0x4004
+    /// SSL_AD_CLOSE_NOTIFY, below the alert's level.
+    private static let closeNotify: Int32 = 0
+    /// SSL_RECEIVED_SHUTDOWN
+    private static let receivedShutdown: Int32 = 2
+
+    private init?() {
+        typealias NewIndex =
+            @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, HandshakeFunctions.Destructor) -> Int32
+        guard let newIndex: NewIndex = OpenSSL.function("CRYPTO_get_ex_new_index"),
+            let setCallback: @convention(c) (Pointer, Callback) -> Void = OpenSSL.function("SSL_set_info_callback"),
+            let shutdownState: @convention(c) (Pointer) -> Int32 = OpenSSL.function("SSL_get_shutdown"),
+            let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32 =
+                OpenSSL.function("SSL_set_ex_data"),
+            let extraData: @convention(c) (Pointer, Int32) -> Pointer? = OpenSSL.function("SSL_get_ex_data")
+        else { return nil }
+        // Called for every connection that ends, with nil for those that keep no object.
+        let index = newIndex(Self.connections, 0, nil, nil, nil) { _, closure, _, _, _, _ in
+            if let closure { Unmanaged<TLSClosure>.fromOpaque(closure).release() }
+        }
+        guard index >= 0 else { return nil }
+        self.index = index
+        self.setCallback = setCallback
+        self.shutdownState = shutdownState
+        self.setExtraData = setExtraData
+        self.extraData = extraData
+    }
+
+    /// nil if OpenSSL is out of memory.
+    func watch(_ connection: Pointer) -> TLSClosure? {
+        if let closure = closure(of: connection) { return closure }
+        let closure = TLSClosure()
+        let kept = Unmanaged.passRetained(closure)
+        guard setExtraData(connection, index, kept.toOpaque()) == 1 else {
+            kept.release()
+            return nil
+        }
+        closure.wasAnnounced = shutdownState(connection) & Self.receivedShutdown != 0
+        setCallback(connection) { connection, event, value in
+            guard event == ClosureFunctions.readAlert, value & 0xFF == ClosureFunctions.closeNotify else { return }
+            connection.flatMap { ClosureFunctions.loaded?.closure(of: $0) }?.wasAnnounced = true
+        }
+        return closure
+    }
+
+    private func closure(of connection: Pointer) -> TLSClosure? {
+        extraData(connection, index).map { Unmanaged<TLSClosure>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,52 @@
+import CurlNetworking
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Bodies that only the end of a connection with TLS delimits", .timeLimit(.minutes(1)))
+struct TLSTruncationTests {
+    private static let versions = ["-tls1_2", "-tls1_3"]
+
+    @Test("One whose connection is cut is incomplete, and isn't stored", arguments: versions)
+    func cut(version: String) async throws {
+        let server = try await TalkingTLSServer([version])
+        defer { server.stop() }
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let session = server.session(cache)
+        defer { session.invalidateAndCancel() }
+        async let result = session.load(server.url)
+        try await server.waitForRequest()
+        server.say("HTTP/1.1 200 OK\nCache-Control: max-age=600\n\nhello")
+        // Without a word, as somebody on the way would do it.
+        server.stop()
+        #expect(await result.error?.code == .networkConnectionLost)
+        #expect(cache.cachedResponse(for: URLRequest(url: server.url)) == nil)
+    }
+
+    @Test("One whose connection the server ends is complete", arguments: versions)
+    func end(version: String) async throws {
+        let directory = try TemporaryDirectory()
+        _ = try directory.file("answer", Data("HTTP/1.1 200 OK\r\n\r\nhello".utf8))
+        // It sends files as whole answers, and ends TLS after them.
+        let server = try await TalkingTLSServer([version, "-HTTP"], in: directory)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url.appendingPathComponent("answer"))
+        #expect(result.text == "hello")
+        #expect(result.error == nil)
+    }
+
+    @Test("One that says its length needs no such end", arguments: versions)
+    func length(version: String) async throws {
+        let server = try await TalkingTLSServer([version])
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        async let result = session.load(server.url)
+        try await server.waitForRequest()
+        server.say("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 6\n\nhello")
+        #expect(await result.text == "hello\n")
+        server.stop()
+    }
+}
