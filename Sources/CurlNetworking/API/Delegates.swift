@@ -43,7 +43,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
     /// Asks whether to follow a redirect: answer with `request`, with another request, or with nil to get the redirect's own response and
-    /// body.
+    /// body. If `request` has another scheme than http and https, it can't be the answer: the task would fail.
     ///
     /// Asked for tasks of every kind, including those with completion handlers and async ones. The handler may be called later, from any
     /// thread; its first call counts. See <doc:Redirects>.

@@ -10,14 +10,19 @@ final class RedirectStep: Step, @unchecked Sendable {
     private var asked: HeldResponse?
 
     func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+        let (next, refusal): (URLRequest, URLError?)
         switch host.redirectDecision(for: received, count: count) {
         case .deliver: return .pass
         case .fail(let error): throw error
-        case .follow(let next):
-            if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
-            guard host.owner.delegates.task != nil else { return .follow(counted(next)) }
-            return .hold(ask(about: try received.head.response(to: received.request), next, host))
+        case .follow(let request): (next, refusal) = (request, nil)
+        case .refuse(let request, let error): (next, refusal) = (request, error)
         }
+        if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
+        guard host.owner.delegates.task != nil else {
+            if let refusal { throw refusal }
+            return .follow(counted(next))
+        }
+        return .hold(ask(about: try received.head.response(to: received.request), next, refusal: refusal, host))
     }
 
     /// A program's protocol class has reported a redirect to `request`.
@@ -40,22 +45,30 @@ final class RedirectStep: Step, @unchecked Sendable {
         return next
     }
 
-    private func ask(about response: HTTPURLResponse, _ next: URLRequest, _ host: any StepHost) -> HeldResponse {
+    /// - Parameter refusal: What the task fails with if the answer's scheme is that of `next`; nil if `next` may be followed.
+    private func ask(
+        about response: HTTPURLResponse,
+        _ next: URLRequest,
+        refusal: URLError? = nil,
+        _ host: any StepHost
+    ) -> HeldResponse {
         let held = HeldResponse()
         asked = held
         host.owner.ask(
             .redirect(response, next) { [weak self, weak host] answer in
                 guard let self, let host else { return }
-                host.owner.submit { self.answered(held, answer, host) }
+                let isRefused = answer.map { RedirectPolicy.isRefused($0, like: next) } ?? false
+                host.owner.submit { self.answered(held, answer, isRefused ? refusal : nil, host) }
             }
         )
         return held
     }
 
     /// Only the first answer counts, and none after the task's end.
-    private func answered(_ held: HeldResponse, _ next: URLRequest?, _ host: any StepHost) {
+    private func answered(_ held: HeldResponse, _ next: URLRequest?, _ refusal: URLError?, _ host: any StepHost) {
         guard asked === held else { return }
         asked = nil
+        if let refusal { return host.fail(refusal) }
         host.release(held, next.map { .follow(counted($0)) } ?? .pass)
     }
 

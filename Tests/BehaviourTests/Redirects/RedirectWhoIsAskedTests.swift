@@ -70,6 +70,17 @@ struct RedirectWhoIsAskedTests {
         #expect(decider.asked.value == 1)
     }
 
+    @Test("It is asked about another scheme, too, and can't follow there", arguments: [true, false])
+    func asyncFormOtherScheme(follows: Bool) async throws {
+        let decider = AsyncDecider { follows ? $0 : nil }
+        let rig = try Rig(delegate: decider) { _ in .redirect(to: "myapp://callback?code=abc") }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/from"))
+        #expect(result.error?.code == (follows ? .unsupportedURL : nil))
+        #expect(result.response?.statusCode == (follows ? nil : 302))
+        #expect(decider.asked.value == 1)
+    }
+
     @Test("A session's delegate with the async form, behind a task's own without either")
     func asyncFormPassedOn() async throws {
         let decider = AsyncDecider { _ in nil }

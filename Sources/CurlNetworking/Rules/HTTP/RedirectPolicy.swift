@@ -6,6 +6,8 @@ enum RedirectPolicy {
         /// Deliver the response: it isn't a redirect.
         case deliver
         case follow(URLRequest)
+        /// No redirect may lead to a URL of the request's scheme. A delegate may take the response or choose another place; otherwise, fail.
+        case refuse(URLRequest, URLError)
         case fail(URLError)
     }
 
@@ -19,8 +21,8 @@ enum RedirectPolicy {
         unixSocket: (URL) -> CurlOptions.UnixSocket?
     ) -> Decision {
         // For an FTP URL, it is an HTTP proxy that says so.
-        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], let base = request.url,
-            Scheme(base)?.isFTP != true
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], !location.isEmpty,
+            let base = request.url, Scheme(base)?.isFTP != true
         else { return .deliver }
         guard count < TaskBudget.redirects else {
             return .fail(.tooManyRedirects(base))
@@ -29,11 +31,16 @@ enum RedirectPolicy {
             return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
         }
         guard let from = Origin(base), let to = Origin(target) else {
-            if let scheme = Scheme(target), scheme.isHTTP, !scheme.isUnixSocket {
+            switch Scheme(target) {
+            case .http, .https:
                 let text = "The redirect to \"\(location)\" names no server."
                 return .fail(URLError(.redirectToNonExistentLocation, base, text))
+            case .httpUnix, .httpsUnix:
+                return .fail(unsupported(target))
+            case .data, .file, .ftp, .ftps, .tcp, nil:
+                let shown = next(request, at: target, status: head.status, crossesOrigin: true)
+                return .refuse(shown, unsupported(target))
             }
-            return .fail(URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only."))
         }
         guard to.port <= UInt16.max else {
             let text = "The redirect to \"\(location)\" has no valid port."
@@ -41,6 +48,11 @@ enum RedirectPolicy {
         }
         if let error = socketRefusal(of: target, from: base, unixSocket) { return .fail(error) }
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
+    }
+
+    /// Whether a delegate's `answer` to a redirect that is refused still has a URL of the scheme to which none may lead.
+    static func isRefused(_ answer: URLRequest, like refused: URLRequest) -> Bool {
+        answer.url?.scheme?.lowercased() == refused.url?.scheme?.lowercased()
     }
 
     /// The request for a redirect to `next` that a program's own protocol class reports. Credentials copied from the previous request aren't
@@ -78,10 +90,12 @@ enum RedirectPolicy {
         from source: URL?,
         unixSocket: (URL) -> CurlOptions.UnixSocket?
     ) -> URLError? {
-        guard Origin(target) != nil else {
-            return URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only.")
-        }
+        guard Origin(target) != nil else { return unsupported(target) }
         return socketRefusal(of: target, from: source, unixSocket)
+    }
+
+    private static func unsupported(_ target: URL) -> URLError {
+        URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only.")
     }
 
     /// Other servers must not make the program talk to processes on this machine: only a socket's own redirects may lead to it.
@@ -120,11 +134,12 @@ enum RedirectPolicy {
         for name in credentialFields { request.setValue(nil, forHTTPHeaderField: name) }
     }
 
-    /// Fields that describe a body and are removed with it.
+    /// Fields about a body or the way it is sent, which are removed with it (RFC 9110 §10.1.1, §15.4).
     private static let bodyFields =
         [
             "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Location",
-            "Transfer-Encoding",
+            "Content-Range", "Content-Disposition", "Content-MD5", "Content-Digest", "Repr-Digest", "Digest",
+            "Last-Modified", "Transfer-Encoding", "Trailer", "Expect",
         ] + UploadField.ofRequests
 
     /// Fields that must not be sent to another origin, and Host, which would be wrong there.

@@ -30,10 +30,19 @@ struct ResponseHead: Sendable, Equatable, Codable {
         fields.contains(name) ? fields.values(of: name).joined(separator: ", ") : nil
     }
 
-    /// The fields for the decoded body, whose length isn't the one on the wire.
+    /// The fields for the body as it is delivered: without a length that isn't its own, because it was coded or came in chunks (RFC 9112
+    /// §6.3), and with one that the server has repeated as a single number (RFC 9110 §8.6).
     var decodedFields: [String: String] {
-        guard isContentCoded else { return fields.combined }
-        return fields.combined.filter { !$0.key.isEqualIgnoringASCIICase(to: "Content-Length") }
+        var combined = fields.combined
+        guard let index = fields.index(of: "Content-Length") else { return combined }
+        if isContentCoded || isChunked {
+            combined[fields.name(at: index)] = nil
+        } else if fields.number(at: index) == nil || fields.index(of: "Content-Length", from: index + 1) != nil,
+            let length = repeatedLength
+        {
+            combined[fields.name(at: index)] = "\(length)"
+        }
+        return combined
     }
 
     /// Content-Length, if it is there, one valid number, and not overridden by chunks (RFC 9112 §6.3).

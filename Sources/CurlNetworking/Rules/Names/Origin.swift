@@ -25,10 +25,11 @@ struct Origin: Hashable, Sendable {
     /// Where a stream task connects to; nil for a host that is neither a name nor an address, and for a port that there isn't.
     static func ofStream(host: String, port: Int) -> Origin? {
         guard (1...65_535).contains(port) else { return nil }
-        let host = host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+        let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
+        let authority = isBracketed ? host : NameRules.bracketed(host)
         // What is good for an http URL is good here.
-        guard NameRules.isHost(host), let url = URL(string: "http://\(NameRules.bracketed(host)):\(port)/"),
-            let origin = Origin(url)
+        guard NameRules.isHost(isBracketed ? String(host.dropFirst().dropLast()) : host),
+            let url = URL(string: "http://\(authority):\(port)/"), let origin = Origin(url)
         else { return nil }
         return Origin(scheme: .tcp, host: origin.host, port: port)
     }
@@ -122,17 +123,28 @@ struct Origin: Hashable, Sendable {
             (host, port) = (decodedHost, 0)
             return
         }
-        guard let host = HostSpelling.canonical(decodedHost) else { return nil }
+        guard let host = HostSpelling.canonical(decodedHost), host.contains(":") || !Self.hasBrackets(url) else {
+            return nil
+        }
         self.host = host
         // Foundation has none for a number that no Int can be.
         port = url.port ?? (Self.hasPort(url) ? .max : defaultPort)
     }
 
+    /// Whether its host is in brackets, which are for IPv6 addresses only (RFC 3986 §3.2.2), and which Foundation's `host` leaves out. A
+    /// user name has none that aren't percent-encoded.
+    private static func hasBrackets(_ url: URL) -> Bool {
+        authority(of: url.absoluteString).contains(UInt8(ascii: "["))
+    }
+
     private static func hasPort(_ url: URL) -> Bool {
-        let text = url.absoluteString.utf8
-        let authority = text.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
+        let authority = Self.authority(of: url.absoluteString)
         let digits = authority.reversed().prefix(while: \.isASCIIDigit)
         return !digits.isEmpty && authority.dropLast(digits.count).last == UInt8(ascii: ":")
+    }
+
+    private static func authority(of url: String) -> Substring.UTF8View {
+        url.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
     }
 
     private init(scheme: Scheme, host: String, port: Int) {

@@ -36,6 +36,11 @@ struct RedirectPolicyTests {
         if case .fail(let error) = decision { error.code } else { nil }
     }
 
+    /// What a delegate is shown of a redirect to another scheme, and what the task fails with otherwise.
+    static func refusal(_ decision: RedirectPolicy.Decision) -> (shown: URLRequest, code: URLError.Code)? {
+        if case .refuse(let request, let error) = decision { (request, error.code) } else { nil }
+    }
+
     static func isDelivered(_ decision: RedirectPolicy.Decision) -> Bool {
         if case .deliver = decision { true } else { false }
     }
@@ -85,6 +90,28 @@ struct RedirectPolicyTests {
         #expect(try Self.followed(307, "/b", to: request).allHTTPHeaderFields == request.allHTTPHeaderFields)
     }
 
+    @Test("Fields about a body go where the body goes (RFC 9110 §15.4), and Expect with them (§10.1.1)")
+    func bodyFields() throws {
+        let names = [
+            "Content-Disposition", "Content-Digest", "Content-Encoding", "Content-Language", "Content-Length",
+            "Content-Location", "Content-MD5", "Content-Range", "Content-Type", "Digest", "Expect", "Last-Modified",
+            "Repr-Digest", "Trailer", "Transfer-Encoding",
+        ]
+        var request = try Sample.request(
+            "http://example.com/a",
+            "POST",
+            ["Accept": "*/*", "Want-Repr-Digest": "sha-256=1"]
+        )
+        for name in names { request.setValue("1", forHTTPHeaderField: name) }
+        for status in [301, 302, 303] {
+            let next = try Self.followed(status, "/b", to: request)
+            #expect(next.allHTTPHeaderFields == ["Accept": "*/*", "Want-Repr-Digest": "sha-256=1"])
+        }
+        for status in [307, 308] {
+            #expect(try Self.followed(status, "/b", to: request).allHTTPHeaderFields == request.allHTTPHeaderFields)
+        }
+    }
+
     @Test("What the request asks of the transport survives a redirect")
     func settings() throws {
         var request = try Sample.request()
@@ -107,11 +134,9 @@ struct RedirectPolicyTests {
         #expect(try Self.isDelivered(Self.decision(status, nil, to: Sample.request())))
     }
 
-    @Test("A redirect with an empty Location is not followed")
-    func emptyLocation() throws {
-        if case .follow(let next) = try Self.decision(302, "", to: Sample.request()) {
-            Issue.record("followed to \(next)")
-        }
+    @Test("A redirect with an empty Location is the answer itself", arguments: statuses)
+    func emptyLocation(status: Int) throws {
+        #expect(try Self.isDelivered(Self.decision(status, "", to: Sample.request())))
     }
 
     @Test(
@@ -126,16 +151,50 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "A redirect to anything but http and https fails",
+        "A redirect to anything but http and https is refused, and a delegate shown where it leads",
         arguments: [
             "ftp://example.com/", "file:///etc/passwd", "javascript:alert(1)", "data:,x", "gopher://x/", "about:blank",
+            "myapp://callback?code=abc", "tcp://example.com:25", "ws://example.com/",
         ]
     )
     func otherSchemes(location: String) throws {
-        #expect(try Self.failure(Self.decision(302, location, to: Sample.request())) == .unsupportedURL)
+        let refusal = try #require(Self.refusal(Self.decision(302, location, to: Sample.request())))
+        #expect(refusal.code == .unsupportedURL)
+        #expect(refusal.shown.url?.absoluteString == location)
     }
 
-    @Test("A redirect to an http URL without a host fails", arguments: ["http:///path", "https://", "http://:80/"])
+    @Test(
+        "What it is shown is the request as for another origin: without credentials, and without a body it won't have"
+    )
+    func shownOfOtherScheme() throws {
+        var request = try Sample.request("http://user:secret@example.com/a#part", "POST", Self.credentials)
+        request.httpBody = Data("body".utf8)
+        let refusal = try #require(Self.refusal(Self.decision(302, "myapp://callback?code=abc", to: request)))
+        #expect(refusal.shown.url?.absoluteString == "myapp://callback?code=abc#part")
+        #expect(refusal.shown.allHTTPHeaderFields == ["Accept": "*/*"])
+        #expect(refusal.shown.httpMethod == "GET" && refusal.shown.httpBody == nil)
+    }
+
+    @Test(
+        "A delegate's answer is refused as well with a URL of that scheme, and with no other",
+        arguments: [
+            ("myapp://callback", "myapp://callback", true), ("myapp://callback", "MYAPP://elsewhere", true),
+            ("file:///etc/passwd", "FILE:///etc/hosts", true), ("data:,x", "data:,y", true),
+            ("myapp://callback", "https://callback", false), ("ftp://a/", "ftps://a/", false),
+            ("myapp://callback", "data:,x", false),
+        ]
+    )
+    func answers(refused: String, answer: String, isRefused: Bool) throws {
+        #expect(try RedirectPolicy.isRefused(Sample.request(answer), like: Sample.request(refused)) == isRefused)
+    }
+
+    @Test(
+        "A redirect to an http URL without a host, or with something else than an IPv6 address in brackets, fails",
+        arguments: [
+            "http:///path", "https://", "http://:80/", "http://[localhost]/", "//[127.0.0.1]:80/", "https://[zz]",
+            "http://[v1.a]/",
+        ]
+    )
     func noHost(location: String) throws {
         let decision = try Self.decision(302, location, to: Sample.request())
         #expect(Self.failure(decision) == .redirectToNonExistentLocation)
@@ -316,8 +375,10 @@ struct RedirectPolicyTests {
     @Test("Twenty redirects are followed, and the next one fails")
     func limit() throws {
         _ = try Self.followed(302, "/b", to: Sample.request(), count: 19)
-        let decision = try Self.decision(302, "/b", to: Sample.request(), count: 20)
-        #expect(Self.failure(decision) == .httpTooManyRedirects)
+        for location in ["/b", "myapp://callback"] {
+            let decision = try Self.decision(302, location, to: Sample.request(), count: 20)
+            #expect(Self.failure(decision) == .httpTooManyRedirects)
+        }
         #expect(try Self.isDelivered(Self.decision(200, "/b", to: Sample.request(), count: 20)))
     }
 }
