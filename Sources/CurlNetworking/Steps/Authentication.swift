@@ -22,7 +22,9 @@ struct Authentication {
         /// Whether it may be sent with a request for `url` that hasn't been challenged.
         func extends(to url: URL) -> Bool {
             guard space.scheme == .basic, space.party == .server, let own = self.url else { return true }
-            return ProtectionSpaces.path(of: url).hasPrefix(ProtectionSpaces.basicPrefix(at: own))
+            let path = ProtectionSpaces.path(of: url)
+            return path == ProtectionSpaces.path(of: own)
+                || ProtectionSpaces.path(path, isBelow: ProtectionSpaces.basicPrefix(at: own))
         }
     }
 

@@ -152,7 +152,8 @@ struct CacheLateTests {
 
     /// Keeps the first question whether a response may be stored; allows the others.
     private final class HesitantDelegate: NSObject, URLSessionDataDelegate {
-        let kept = Watched<(@Sendable () -> Void)?>(nil)
+        /// Called with whether it may.
+        let kept = Watched<(@Sendable (Bool) -> Void)?>(nil)
         let completed = Watched(0)
 
         func urlSession(
@@ -162,7 +163,7 @@ struct CacheLateTests {
             completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
         ) {
             let isKept = kept.update { kept in
-                defer { kept = kept ?? { completionHandler(proposedResponse) } }
+                defer { kept = kept ?? { completionHandler($0 ? proposedResponse : nil) } }
                 return kept == nil
             }
             if !isKept { completionHandler(proposedResponse) }
@@ -173,8 +174,11 @@ struct CacheLateTests {
         }
     }
 
-    @Test("Nor does a delegate's late answer store what has been replaced meanwhile")
-    func answeredLate() async throws {
+    @Test(
+        "A delegate's late answer neither stores what has been replaced meanwhile nor removes what has replaced it",
+        arguments: [true, false]
+    )
+    func answeredLate(mayBeStored: Bool) async throws {
         let count = Counter()
         let delegate = HesitantDelegate()
         let rig = try Rig(delegate: delegate) { _ in
@@ -186,7 +190,7 @@ struct CacheLateTests {
             try await delegate.completed.wait { $0 == number }
         }
         #expect(await Self.stored(rig) == "2")
-        delegate.kept.value?()
+        delegate.kept.value?(mayBeStored)
         #expect(await Self.stored(rig) == "2")
     }
 }

@@ -120,6 +120,77 @@ struct CacheSupersededTests {
         #expect(await Self.stored(session, server) == nil)
     }
 
+    /// What is stored after a GET, and then a HEAD with another value of the field that is `changed`.
+    private static func storedAfterHead(
+        changed: String,
+        by value: String,
+        status: Int = 200,
+        kind: String = "a",
+        in cache: URLCache
+    ) async throws -> String? {
+        let server = try LoopbackServer { request in
+            let isHead = request.method == "HEAD"
+            var fields = [
+                "ETag": "\"a\"", "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT", "Content-Length": "5",
+                "Cache-Control": "max-age=1000", "Vary": "X-Kind",
+            ]
+            if isHead { fields[changed] = value }
+            let lines = fields.map { "\($0.key): \($0.value)\r\n" }.joined()
+            return .raw([.bytes("HTTP/1.1 \(isHead ? status : 200) X\r\n\(lines)\r\n\(isHead ? "" : "older")")])
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(URLRequest(server.url("/"), headers: ["X-Kind": "a"])).text == "older")
+        let head = URLRequest(server.url("/"), method: "HEAD", headers: ["X-Kind": kind])
+        #expect(await session.load(head).response?.statusCode == status)
+        #expect(server.requestCount == 2)
+        var stored = URLRequest(server.url("/"), headers: ["X-Kind": "a"])
+        stored.cachePolicy = .returnCacheDataDontLoad
+        return await session.load(stored).text
+    }
+
+    static let changes: [(field: String, value: String, isOther: Bool)] = [
+        ("ETag", "\"b\"", true), ("Last-Modified", "Sun, 06 Nov 1994 08:49:38 GMT", true),
+        ("Content-Length", "6", true),
+        ("X-Other", "1", false),
+    ]
+
+    @Test(
+        "A HEAD whose response is about another representation drops the older one, before the program hears of it",
+        arguments: ["memory", "disk", "stock"],
+        changes
+    )
+    func head(place: String, changed: (field: String, value: String, isOther: Bool)) async throws {
+        let directory = try TemporaryDirectory()
+        let capacity = 20 * Self.largest
+        let cache =
+            place == "stock"
+            ? URLCache(memoryCapacity: capacity, diskCapacity: 0, diskPath: directory.url.path)
+            : CurlURLCache(
+                memoryCapacity: capacity,
+                diskCapacity: place == "disk" ? capacity : 0,
+                diskPath: directory.url.path
+            )
+        let stored = try await Self.storedAfterHead(changed: changed.field, by: changed.value, in: cache)
+        #expect(stored == (changed.isOther ? nil : "older"))
+    }
+
+    @Test("A HEAD that says nothing about it leaves it alone: one without success, and one of another variant")
+    func otherHead() async throws {
+        for (status, kind) in [(404, "a"), (200, "b")] {
+            let cache = CurlURLCache(memoryCapacity: 20 * Self.largest, diskCapacity: 0, diskPath: nil)
+            let stored = try await Self.storedAfterHead(
+                changed: "ETag",
+                by: "\"b\"",
+                status: status,
+                kind: kind,
+                in: cache
+            )
+            #expect(stored == "older", "\(status), \(kind)")
+        }
+    }
+
     @Test("What is no answer about the whole leaves it alone", arguments: ["Range", "If-None-Match", "If-Match"])
     func others(field: String) async throws {
         let server = try LoopbackServer { request in

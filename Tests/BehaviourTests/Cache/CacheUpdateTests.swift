@@ -134,6 +134,24 @@ struct CacheUpdateTests {
         #expect(rig.server.requestCount == 3)
     }
 
+    @Test("So is one about another date, where there is no tag to go by")
+    func otherDate() async throws {
+        let newer = HTTPDateText.text(secondsFromNow: -500)
+        let rig = try Rig(
+            Self.server(
+                Self.body("Last-Modified: " + Self.past, "X-A: old", "Cache-Control: max-age=0"),
+                Self.head("Last-Modified: " + newer, "X-A: new", "Cache-Control: max-age=1000"),
+                .text("newer").headers(["Last-Modified": newer, "Cache-Control": "max-age=1000"])
+            )
+        )
+        defer { rig.stop() }
+        _ = await rig.session.load(rig.url("/"))
+        #expect(await rig.session.load(rig.url("/")).text == "newer")
+        #expect(rig.server.requests.map { $0.header("If-Modified-Since") } == [nil, Self.past, nil])
+        #expect(await rig.session.load(rig.url("/")).text == "newer")
+        #expect(rig.server.requestCount == 3)
+    }
+
     @Test("A server that says so of every request gets no more than two for a task")
     func contradiction() async throws {
         let rig = try Rig(

@@ -138,6 +138,32 @@ struct CookieWriteTests {
         #expect(stored.contains("new"))
     }
 
+    @Test("When the program is started again, cookies go out in the same order, and are still HttpOnly")
+    func restarted() async throws {
+        let server = try LoopbackServer { request in
+            guard request.path.hasPrefix("/set/") else { return .text(request.header("Cookie") ?? "none") }
+            return request.path.dropFirst("/set/".count).reduce(.text("set")) {
+                $0.header("Set-Cookie", "\($1)=\(request.query ?? ""); Path=/; Max-Age=1000; HttpOnly")
+            }
+        }
+        defer { server.stop() }
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let first = Self.session(with: file.storage)
+        defer { first.invalidateAndCancel() }
+        for path in ["/set/fbd?1", "/set/ace?2", "/set/bc?3"] { _ = await first.load(server.url(path)) }
+        await first.flush()
+        let again = try file.restarted()
+        defer { again.remove() }
+        let second = Self.session(with: again.storage)
+        defer { second.invalidateAndCancel() }
+        #expect(await second.load(server.url("/")).text == "f=1; b=3; d=1; a=2; c=3; e=2")
+        let task = second.dataTask(with: server.url("/"))
+        let cookies = try #require(await again.storage.cookies(for: task))
+        #expect(cookies.map(\.name) == ["f", "b", "d", "a", "c", "e"])
+        #expect(cookies.allSatisfy { $0.isHTTPOnly })
+    }
+
     @Test("In a storage with a file, a response's cookies are found when its task completes")
     func visibleInFile() async throws {
         let server = try Self.server(setting: 5)

@@ -63,13 +63,44 @@ struct RedirectStepTests {
         #expect(rig.released.first?.1.isPass == true && step.count == 0)
     }
 
-    @Test("No answer counts after the task's end")
-    func late() throws {
+    @Test("No answer counts after the task's end", arguments: ["/new", "myapp://callback"])
+    func late(location: String) throws {
         rig.delegates = DelegateSet(Delegate())
-        _ = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)
+        _ = try step.receive(rig.received(Sample.head(302, ["Location": location])), rig)
         rig.stop(step)
         if case .redirect(_, let next, let answer) = rig.questions.first { answer(next) }
-        #expect(rig.released.isEmpty)
+        #expect(rig.released.isEmpty && rig.error == nil)
+    }
+
+    @Test("One to another scheme fails where nobody is to be asked")
+    func otherScheme() throws {
+        let head = try rig.received(Sample.head(302, ["Location": "myapp://callback"]))
+        #expect { _ = try step.receive(head, rig) } throws: { ($0 as? URLError)?.code == .unsupportedURL }
+        #expect(step.count == 0 && rig.questions.isEmpty)
+    }
+
+    @Test(
+        "A delegate may decline one to another scheme or lead elsewhere, and can't follow it",
+        arguments: [
+            ("myapp://callback?code=abc", .unsupportedURL), ("MyApp://elsewhere", .unsupportedURL),
+            ("https://example.com/new", nil), (nil, nil),
+        ] as [(String?, URLError.Code?)]
+    )
+    func askedAboutOtherScheme(answer: String?, failure: URLError.Code?) throws {
+        rig.delegates = DelegateSet(Delegate())
+        let head = Sample.head(302, ["Location": "myapp://callback?code=abc"])
+        let held = try #require(try step.receive(rig.received(head), rig).held)
+        guard case .redirect(let response, let next, let decide) = rig.questions.first else {
+            Issue.record("The delegate wasn't asked")
+            return
+        }
+        #expect(response.statusCode == 302 && next.url?.absoluteString == "myapp://callback?code=abc")
+        decide(try answer.map { try Sample.request($0) })
+        #expect(rig.error?.code == failure)
+        #expect(rig.released.count == (failure == nil ? 1 : 0) && rig.released.allSatisfy { $0.0 === held })
+        let followed = rig.released.first?.1.next
+        #expect(followed?.url?.absoluteString == (failure == nil ? answer : nil))
+        #expect(step.count == (followed == nil ? 0 : 1))
     }
 
     @Test(

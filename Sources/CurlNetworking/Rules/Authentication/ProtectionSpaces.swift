@@ -146,7 +146,7 @@ struct ProtectionSpaces: Sendable {
         let path = Self.path(of: url)
         var best: (space: ProtectionSpace, rank: (Int, UInt64))?
         for (space, entry) in candidates where entry.isProven && space.challenger == challenger {
-            let lengths = entry.prefixes.filter(path.hasPrefix).map(\.utf8.count)
+            let lengths = entry.prefixes.filter { Self.path(path, isBelow: $0) }.map(\.utf8.count)
             guard let length = entry.prefixes.isEmpty ? 0 : lengths.max() else { continue }
             let rank = (length, entry.number)
             if best.map({ rank > $0.rank }) ?? true { best = (space, rank) }
@@ -185,11 +185,28 @@ struct ProtectionSpaces: Sendable {
     /// What the paths begin with to which a Basic credential may be sent that was asked for at `url`.
     static func basicPrefix(at url: URL) -> String {
         let path = path(of: url)
+        // No path is below one that may lead upwards.
+        if path.mayLeadUpwards { return path + "/" }
         return String(path[...(path.lastIndex(of: "/") ?? path.startIndex)])
     }
 
     static func path(of url: URL) -> String {
         let path = url.path(percentEncoded: true)
         return path.isEmpty ? "/" : path
+    }
+
+    /// Whether `path` leads to something below `prefix`. With a segment "..", it may lead elsewhere: paths are sent as they are, and what it
+    /// means is the server's to say (RFC 3986 §5.2.4).
+    static func path(_ path: String, isBelow prefix: String) -> Bool {
+        path.hasPrefix(prefix) && !path.mayLeadUpwards
+    }
+}
+
+extension String {
+    /// Whether a server may find a segment ".." in this path: it may decode dots and slashes, take a backslash for a slash, and skip what
+    /// follows a semicolon.
+    fileprivate var mayLeadUpwards: Bool {
+        let plain = [("%2e", "."), ("%2f", "/"), ("%5c", "/")].reduce(lowercased()) { $0.replacing($1.0, with: $1.1) }
+        return plain.split { "/\\;".contains($0) }.contains("..")
     }
 }

@@ -3,9 +3,9 @@ import Foundation
 extension ResponseHead {
     /// As stored with the decoded body.
     var stored: ResponseHead {
-        var stored = removing(CacheFields.unstorable(in: self))
-        stored.fields = HeaderFields(stored.decodedFields.map { HeaderField(name: $0.key, value: $0.value) })
-        return stored
+        // First: Transfer-Encoding, which isn't stored, says whether the length is the body's.
+        let fields = decodedFields.map { HeaderField(name: $0.key, value: $0.value) }
+        return ResponseHead(version: version, status: status, fields: fields).removing(CacheFields.unstorable(in: self))
     }
 }
 
@@ -54,11 +54,38 @@ enum CacheFields {
     }
 
     static func confirmation(of head: ResponseHead, by update: ResponseHead) -> Confirmation {
-        guard let tag = update["ETag"], tag != head["ETag"] else { return .updates }
-        // Without a stored tag to compare, a weak one says no more than the date that was sent.
-        guard let stored = head["ETag"] else { return tag.isWeakTag ? .updates : .contradicts }
-        guard stored.opaqueTag == tag.opaqueTag else { return .contradicts }
-        return tag.isWeakTag ? .updates : .keeps
+        switch (head["ETag"], update["ETag"]) {
+        case (let stored?, let tag?):
+            guard stored.opaqueTag == tag.opaqueTag else { return .contradicts }
+            return tag.isWeakTag || !stored.isWeakTag ? .updates : .keeps
+        case (nil, let tag?) where !tag.isWeakTag:
+            return .contradicts
+        default:
+            // Without two tags to compare, the dates decide.
+            guard let stored = head["Last-Modified"], let date = update["Last-Modified"] else { return .updates }
+            return isSameDate(stored, date) ? .updates : .contradicts
+        }
+    }
+
+    /// What is no date is compared as a text.
+    private static func isSameDate(_ a: String, _ b: String) -> Bool {
+        guard a != b else { return true }
+        guard let a = HTTPDate.parse(a), let b = HTTPDate.parse(b) else { return false }
+        return a == b
+    }
+
+    /// Whether `head`, the response to a HEAD, is about another representation than a stored response to GET (§4.3.5).
+    static func isOther(_ head: ResponseHead, than stored: ResponseHead) -> Bool {
+        if head.status != stored.status { return true }
+        if let tag = head["ETag"], tag.opaqueTag != stored["ETag"]?.opaqueTag { return true }
+        if let date = head["Last-Modified"], stored["Last-Modified"].map({ !isSameDate($0, date) }) ?? true {
+            return true
+        }
+        // A coded body is stored decoded, with another length or none.
+        guard !head.isContentCoded, !stored.isContentCoded, let length = head.contentLength,
+            let storedLength = stored.contentLength
+        else { return false }
+        return length != storedLength
     }
 
     /// `head` as delivered without asking the server, with the response's age (§5.1).

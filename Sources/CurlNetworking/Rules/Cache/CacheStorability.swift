@@ -60,6 +60,12 @@ enum CacheStorability {
         }
     }
 
+    /// Whether a response with that status to `request` tells what a GET would get (RFC 9111 §4.3.5).
+    static func describesGet(_ request: URLRequest, status: Int) -> Bool {
+        request.httpMethod == "HEAD" && status == 200 && request.httpBody == nil
+            && request.value(forHTTPHeaderField: "Range") == nil
+    }
+
     /// The URLs that a response with `head` to an unsafe request for `url` invalidates: `url`, and others named in it on the same origin.
     /// Without user names, which aren't sent as a part of the URL: nothing is stored for URLs with one.
     static func invalidatedURLs(by head: ResponseHead, at url: URL) -> [URL] {

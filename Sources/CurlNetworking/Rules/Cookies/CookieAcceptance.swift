@@ -39,7 +39,7 @@ struct CookieAcceptance {
             guard let domain = domain(of: parsed, from: target) else { return false }
             return (isHostOnly || domain.hasPrefix(".")) && isSetSecurely(parsed, domain: domain, from: target)
         }
-        return accepted.suffix(CookieIndex.maximumPerDomain).map(\.withSecureComment)
+        return Array(accepted.suffix(CookieIndex.maximumPerDomain))
     }
 
     fileprivate struct Accepted {
@@ -92,23 +92,8 @@ extension CookieAcceptance.Accepted {
         ]
         // As a date: the stock cookie ignores Max-Age without "Version=1".
         if let expires = cookie.expires { properties[.expires] = expires }
-        if cookie.isSecure {
-            properties[.secure] = "TRUE"
-            properties[.comment] = StoredCookie.secureComment
-        }
+        if cookie.isSecure { properties[.secure] = "TRUE" }
         if cookie.isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
         return properties
-    }
-}
-
-extension HTTPCookie {
-    /// The cookie in the form that keeps `Secure` in the storage's file.
-    fileprivate var withSecureComment: HTTPCookie {
-        guard isSecure, comment != StoredCookie.secureComment, var properties else { return self }
-        properties[.comment] = StoredCookie.secureComment
-        // The stock cookie doesn't read these in the form in which it shows them.
-        properties[.secure] = "TRUE"
-        if let portList { properties[.port] = portList.map(\.stringValue).joined(separator: ",") }
-        return HTTPCookie(properties: properties) ?? self
     }
 }

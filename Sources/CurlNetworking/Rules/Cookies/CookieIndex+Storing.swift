@@ -60,8 +60,7 @@ extension CookieIndex {
             } else {
                 added.insert(new.key)
             }
-            insert(new)
-            changes.append(.set(new))
+            changes.append(.set(insert(new).noted))
         }
         return changes + removeExcess(added, isSecureOrigin: isSecureOrigin, now: now)
     }

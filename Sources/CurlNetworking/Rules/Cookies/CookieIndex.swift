@@ -52,11 +52,13 @@ struct CookieIndex: Sendable {
         }
     }
 
-    /// A cookie that replaces another keeps its creation time.
-    mutating func insert(_ cookie: StoredCookie) {
+    /// Returns the cookie as it is then: one that replaces another keeps its creation time.
+    @discardableResult
+    mutating func insert(_ cookie: StoredCookie) -> StoredCookie {
         var cookie = cookie
         if let older = self[cookie.key] { cookie.created = older.created } else { count += 1 }
         domains[cookie.key.domain, default: [:]][cookie.key] = cookie
+        return cookie
     }
 
     @discardableResult

@@ -53,14 +53,15 @@ enum SetCookieParser {
             !cookie.name.isEmpty, cookie.name.utf8.count + cookie.value.utf8.count <= maximumPairSize,
             max(cookie.domain.utf8.count, cookie.path.utf8.count) <= maximumAttributeSize
         else { return nil }
+        let stored = StoredCookie(cookie)
         return ParsedCookie(
             name: cookie.name,
             value: cookie.value,
             expires: cookie.expiresDate,
             domain: domain(cookie.domain),
             path: cookie.path,
-            isSecure: StoredCookie(cookie).isSecure,
-            isHTTPOnly: cookie.isHTTPOnly
+            isSecure: stored.isSecure,
+            isHTTPOnly: stored.cookie.isHTTPOnly
         )
     }
 

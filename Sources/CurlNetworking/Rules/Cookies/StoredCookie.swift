@@ -20,7 +20,8 @@ struct CookieKey: Hashable, Sendable {
 
 /// A cookie with the values that look-ups compare, read once.
 struct StoredCookie: Sendable {
-    let cookie: HTTPCookie
+    /// As it was before it was in a file.
+    private(set) var cookie: HTTPCookie
     let key: CookieKey
     let isSecure: Bool
     let expires: Date?
@@ -35,18 +36,33 @@ struct StoredCookie: Sendable {
 
     /// - Parameter ports: Other ones than the cookie's; nil for those.
     init(_ cookie: HTTPCookie, isInStorage: Bool = false, ports: [Int]? = nil) {
-        self.cookie = cookie
+        let note = CookieNote(cookie.comment)
+        let isSecure = cookie.isSecure || note?.isSecure ?? false
+        let isHTTPOnly = cookie.isHTTPOnly || note?.isHTTPOnly ?? false
+        let isWhole = isSecure == cookie.isSecure && isHTTPOnly == cookie.isHTTPOnly
+        self.cookie =
+            isWhole ? cookie : cookie.with(isSecure: isSecure, isHTTPOnly: isHTTPOnly, comment: cookie.comment)
+        self.isSecure = isSecure
         key = CookieKey(cookie)
-        isSecure = cookie.isSecure || cookie.comment == Self.secureComment
         expires = cookie.expiresDate
         self.ports = ports ?? cookie.portList?.map(\.intValue) ?? []
         pair = Self.pair(key.name, cookie.value)
-        created = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
+        // Nobody could know a time that was yet to come.
+        let made = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
+        created = min(note?.created ?? made, made)
         self.isInStorage = isInStorage
     }
 
-    /// The comment of secure cookies, because the stock storage loses the flag when it reads its file. RFC 6265 has no use for comments.
-    static let secureComment = "Secure"
+    /// With what the storage's file doesn't keep in the comment. A session cookie isn't in the file, and a program's own comment makes way only
+    /// where the cookie would be sent over http without.
+    var noted: StoredCookie {
+        let hasOwnComment = cookie.comment != nil && CookieNote(cookie.comment) == nil
+        guard expires != nil, isSecure || !hasOwnComment else { return self }
+        var noted = self
+        let note = CookieNote(isSecure: isSecure, isHTTPOnly: cookie.isHTTPOnly, created: created)
+        noted.cookie = cookie.with(isSecure: isSecure, isHTTPOnly: cookie.isHTTPOnly, comment: note.comment)
+        return noted
+    }
 
     /// nil if the text of a program's own cookie would end the line or begin another cookie.
     private static func pair(_ name: String, _ value: String) -> String? {

@@ -69,6 +69,10 @@ final class PendingResponses: Sendable {
         }
     }
 
+    fileprivate func isCurrent(_ key: String, _ number: Int) -> Bool {
+        state.withLock { state in state.pending[key].map { $0.firstCurrent <= number } ?? false }
+    }
+
     fileprivate func end(_ key: String) {
         state.withLock { state in
             guard var pending = state.pending.removeValue(forKey: key), pending.count > 1 else { return }
@@ -98,4 +102,7 @@ final class PendingResponse: Sendable {
     /// what `body` does; nil if it isn't called.
     @discardableResult
     func store<Result: Sendable>(_ body: () -> Result) -> Result? { responses.store(key, number, body) }
+
+    /// Whether it isn't outdated: what is stored, if anything, is older.
+    var isCurrent: Bool { responses.isCurrent(key, number) }
 }

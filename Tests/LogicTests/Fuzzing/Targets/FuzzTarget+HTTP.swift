@@ -23,6 +23,7 @@ extension FuzzTarget {
         FuzzTarget(
             "set-cookie",
             text: { text in
+                if let note = CookieNote(text) { precondition(CookieNote(note.comment) == note) }
                 guard let cookie = SetCookieParser.parse(text, now: now) else { return }
                 precondition(!cookie.name.isEmpty && cookie.name.utf8.count + cookie.value.utf8.count <= 4096)
                 precondition(!(cookie.name + cookie.value).utf8.contains { $0 < 0x20 && $0 != 0x09 })
@@ -122,6 +123,8 @@ extension FuzzTarget {
         _ = head.removing(unstorable)
         _ = CacheFields.updated(head, with: head, received: now)
         _ = CacheFields.aged(head, by: freshness.age)
+        precondition(CacheFields.confirmation(of: head, by: head) == .updates)
+        precondition(!CacheFields.isOther(head, than: head))
         _ = try? WebSocketHandshake(key: "", .init(protocols: ["chat"], compression: .init())).agreement(by: head)
     }
 }

@@ -137,6 +137,49 @@ struct ProtectionSpacesTests {
         #expect(try Self.finds(spaces, "http://example.com/anywhere"))
     }
 
+    static let waysOut = [
+        "..", "../", "../../pub", "a/../../pub", "%2e%2e/pub", "%2E%2e", ".%2E/pub", "..%2fpub", "..%5Cpub", "..;/pub",
+    ]
+
+    @Test("It doesn't reach what a path may lead to by going up, however that is written", arguments: waysOut)
+    func pathsUpwards(rest: String) throws {
+        let url = "http://example.com/bas/in/"
+        var spaces = ProtectionSpaces()
+        let space = try Self.space()
+        spaces.set(Self.credential, for: space, digest: nil)
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url(url + "file"))
+        #expect(try !Self.finds(spaces, url + rest))
+        for path in ["...", "..a/b", "a..", ".", "./a", "%2e%2e%2e", "a?../x"] {
+            #expect(try Self.finds(spaces, url + path), "\(path)")
+        }
+        spaces.forget(Self.credential, for: space)
+        spaces.set(Self.credential, for: space, digest: nil)
+        spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url(url + rest))
+        for path in ["bas/in/" + rest, "bas/in/file", "bas/in/..file", "pub"] {
+            #expect(try !Self.finds(spaces, "http://example.com/" + path), "what was accepted there reaches nothing")
+        }
+    }
+
+    @Test(
+        "A task sends its own credential again to the path that has asked for it, and to none that leads out from there"
+    )
+    func extent() throws {
+        func extends(from own: String, to url: String) throws -> Bool {
+            let use = Authentication.Use(
+                space: try Self.space(),
+                credential: Self.credential,
+                isShared: false,
+                url: try Sample.url("http://example.com" + own)
+            )
+            return use.extends(to: try Sample.url("http://example.com" + url))
+        }
+        #expect(try extends(from: "/in/file", to: "/in/other"))
+        #expect(try !extends(from: "/in/file", to: "/in/../pub"))
+        #expect(try !extends(from: "/in/file", to: "/in/%2e%2e/pub"))
+        #expect(try extends(from: "/in/../pub", to: "/in/../pub?again"))
+        #expect(try !extends(from: "/in/../pub", to: "/in/../other"))
+    }
+
     @Test("However many directories there are, what is kept is bounded")
     func manyPaths() throws {
         var spaces = ProtectionSpaces()
@@ -178,6 +221,7 @@ struct ProtectionSpacesTests {
         #expect(try Self.finds(limited, "http://example.com/in/a"))
         #expect(try Self.finds(limited, "http://example.com/also"))
         #expect(try !Self.finds(limited, "http://example.com/x"))
+        #expect(try !Self.finds(limited, "http://example.com/in/../x"))
         #expect(try !Self.finds(limited, "http://evil.example/"), "a server can't name another")
     }
 

@@ -36,6 +36,21 @@ struct CacheFieldsTests {
         for name in ["Connection", "Hop", "Age"] { #expect(updated[name] == nil, "\(name)") }
     }
 
+    @Test(
+        "A response is stored with the length of its decoded body, or with none",
+        arguments: [
+            (["Content-Length": "5"], "5"), (["Content-Length": "5", "content-length": "5"], "5"),
+            (["Content-Length": "5", "Transfer-Encoding": "chunked"], nil),
+            (["Content-Length": "5", "Content-Encoding": "gzip"], nil),
+        ] as [(KeyValuePairs<String, String>, String?)]
+    )
+    func storing(fields: KeyValuePairs<String, String>, length: String?) {
+        let stored = Sample.head(200, fields).stored
+        #expect(stored.status == 200 && stored.version == "HTTP/1.1")
+        #expect(stored["Content-Length"] == length)
+        #expect(stored["Transfer-Encoding"] == nil)
+    }
+
     @Test("All stored fields of a name make way for all new ones")
     func repeatedFields() {
         let stored = Sample.head(200, ["X": "1", "Y": "2", "x": "3"])
@@ -70,6 +85,70 @@ struct CacheFieldsTests {
         #expect(confirmation("W/\"a\"", "\"a\"") == .keeps)
         #expect(confirmation("\"a\"", "\"b\"") == .contradicts)
         #expect(confirmation(nil, "\"b\"") == .contradicts)
+    }
+
+    @Test("Without two tags to compare, another date contradicts, however it is written")
+    func confirmationByDate() {
+        let (old, new) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT")
+        func confirmation(
+            _ stored: KeyValuePairs<String, String>,
+            _ update: KeyValuePairs<String, String>
+        ) -> CacheFields.Confirmation {
+            CacheFields.confirmation(of: Sample.head(200, stored), by: Sample.head(304, update))
+        }
+        #expect(confirmation(["Last-Modified": old], ["Last-Modified": old]) == .updates)
+        #expect(confirmation(["Last-Modified": old], ["Last-Modified": "Sunday, 06-Nov-94 08:49:37 GMT"]) == .updates)
+        #expect(confirmation(["Last-Modified": old], ["Last-Modified": new]) == .contradicts)
+        #expect(confirmation(["Last-Modified": old], ["Last-Modified": "yesterday"]) == .contradicts)
+        #expect(confirmation(["Last-Modified": "yesterday"], ["Last-Modified": "yesterday"]) == .updates)
+        #expect(confirmation(["Last-Modified": "yesterday"], ["Last-Modified": "today"]) == .contradicts)
+        #expect(confirmation(["Last-Modified": old], [:]) == .updates)
+        #expect(confirmation([:], ["Last-Modified": new]) == .updates)
+        #expect(confirmation(["ETag": "\"a\"", "Last-Modified": old], ["Last-Modified": new]) == .contradicts)
+        #expect(confirmation(["Last-Modified": old], ["ETag": "W/\"a\"", "Last-Modified": new]) == .contradicts)
+        let tag = "\"a\""
+        #expect(confirmation(["ETag": tag, "Last-Modified": old], ["ETag": tag, "Last-Modified": new]) == .updates)
+    }
+
+    @Test("The response to a HEAD is about another representation if its status, tag, date or length is another")
+    func other() {
+        let (old, new) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT")
+        func isOther(
+            _ fields: KeyValuePairs<String, String>,
+            _ stored: KeyValuePairs<String, String>,
+            status: Int = 200
+        ) -> Bool {
+            CacheFields.isOther(Sample.head(200, fields), than: Sample.head(status, stored))
+        }
+        let stored: KeyValuePairs = ["ETag": "\"a\"", "Last-Modified": old, "Content-Length": "4"]
+        #expect(!isOther(stored, stored))
+        #expect(!isOther([:], stored))
+        #expect(isOther([:], stored, status: 404))
+        #expect(!isOther(["ETag": "W/\"a\""], stored))
+        #expect(isOther(["ETag": "\"b\"", "Last-Modified": old, "Content-Length": "4"], stored))
+        #expect(!isOther(["Last-Modified": "Sunday, 06-Nov-94 08:49:37 GMT"], stored))
+        #expect(isOther(["Last-Modified": new], stored))
+        #expect(isOther(["Content-Length": "5"], stored))
+        // What is received must match (§4.3.5).
+        #expect(isOther(["ETag": "\"a\""], ["Content-Length": "4"]))
+        #expect(isOther(["Last-Modified": old], ["Content-Length": "4"]))
+    }
+
+    @Test("Lengths are compared only where both are those of the body without a coding")
+    func codedLengths() {
+        func isOther(_ fields: KeyValuePairs<String, String>, _ stored: ResponseHead) -> Bool {
+            CacheFields.isOther(Sample.head(200, fields), than: stored)
+        }
+        let coded = Sample.head(200, ["Content-Encoding": "gzip", "Content-Length": "30"]).stored
+        #expect(!isOther(["Content-Encoding": "gzip", "Content-Length": "31"], coded))
+        #expect(!isOther(["Content-Length": "100"], coded))
+        let plain = Sample.head(200, ["Content-Length": "100"]).stored
+        #expect(!isOther(["Content-Encoding": "gzip", "Content-Length": "30"], plain))
+        #expect(!isOther(["Transfer-Encoding": "chunked"], plain))
+        #expect(isOther(["Content-Length": "101"], plain))
+        // One that can't be decoded is stored as it is.
+        let unknown = Sample.head(200, ["Content-Encoding": "aws-chunked", "Content-Length": "30"]).stored
+        #expect(isOther(["Content-Encoding": "aws-chunked", "Content-Length": "31"], unknown))
     }
 
     @Test("An age is a whole number that doesn't run over, and none where nobody knows it")

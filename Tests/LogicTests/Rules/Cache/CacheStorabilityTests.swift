@@ -134,6 +134,22 @@ struct CacheStorabilityTests {
         #expect(try !supersedes(200, "HEAD"))
     }
 
+    @Test("What a GET would get, a successful HEAD tells that asks for the whole")
+    func describing() throws {
+        #expect(try CacheStorability.describesGet(Sample.request("http://a/", "HEAD"), status: 200))
+        for status in [204, 206, 304, 404, 500] {
+            #expect(try !CacheStorability.describesGet(Sample.request("http://a/", "HEAD"), status: status))
+        }
+        for method in ["GET", "OPTIONS", "POST"] {
+            #expect(try !CacheStorability.describesGet(Sample.request("http://a/", method), status: 200))
+        }
+        let part = try Sample.request("http://a/", "HEAD", ["Range": "bytes=0-1"])
+        #expect(!CacheStorability.describesGet(part, status: 200))
+        var request = try Sample.request("http://a/", "HEAD")
+        request.httpBody = Data("x".utf8)
+        #expect(!CacheStorability.describesGet(request, status: 200))
+    }
+
     @Test("A response may take up a twentieth of the cache")
     func sizes() {
         #expect(CacheStorability.sizeLimit(memoryCapacity: 1000, diskCapacity: 4000) == 200)

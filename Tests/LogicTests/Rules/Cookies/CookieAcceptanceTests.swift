@@ -107,21 +107,6 @@ struct CookieAcceptanceTests {
         #expect(try names("https://www.example.com/", "https://other.com/", strict).isEmpty)
     }
 
-    @Test("A program's Secure cookie gets the comment that keeps it Secure in a file, and keeps its ports")
-    func programsSecure() throws {
-        let cookie = try #require(
-            HTTPCookie(properties: [
-                .name: "a", .value: "1", .domain: "www.example.com", .path: "/", .secure: "TRUE", .port: "8443",
-            ])
-        )
-        let acceptance = CookieAcceptance(policy: .always, isPublicSuffix: Self.suffixes.contains)
-        let url = try Sample.url("https://www.example.com/")
-        let accepted = acceptance.acceptable([cookie], at: url, mainDocument: nil)
-        #expect(accepted.map(\.comment) == [StoredCookie.secureComment])
-        #expect(accepted.first?.portList == cookie.portList)
-        #expect(accepted.first?.isSecure == true)
-    }
-
     @Test("A public suffix is nobody's domain, but a host of that name may have cookies for itself")
     func publicSuffixes() throws {
         #expect(try Self.cookies("a=b; Domain=co.uk", from: "http://shop.co.uk/").isEmpty)

@@ -109,6 +109,20 @@ struct CookieIndexTests {
         #expect(Self.summary(index.store(other, isSecureOrigin: false, now: Self.now)) == ["+a", "+b", "+a"])
     }
 
+    @Test("A cookie that replaces another is written with the time of that one")
+    func writtenTime() throws {
+        var index = CookieIndex()
+        let expires = Self.now + 60
+        var times: [Double?] = []
+        for value in ["1", "2"] {
+            let cookies = try [Self.cookie("a", value: value, expires: expires)]
+            let changes = index.store(cookies, isSecureOrigin: false, now: Self.now)
+            times += changes.map { CookieNote($0.cookie.cookie.comment)?.created }
+        }
+        let created = try #require(index.all.first?.created)
+        #expect(times == [created, created])
+    }
+
     @Test("A cookie that replaces another in the storage does so in the index, and a Secure one only over https")
     func concatenation() throws {
         var index = try CookieIndex([Self.cookie("SID", isSecure: true), Self.cookie("SID", domain: "other.com")])

@@ -70,7 +70,9 @@ struct CookieMatchingTests {
 
     @Test("A secure cookie goes over https alone, also after the storage has lost the flag")
     func secure() throws {
-        for properties: [HTTPCookiePropertyKey: Any] in [[.secure: "TRUE"], [.comment: StoredCookie.secureComment]] {
+        for properties: [HTTPCookiePropertyKey: Any] in [
+            [.secure: "TRUE"], [.comment: "Secure"], [.comment: "Secure; HttpOnly; Created=1.5"],
+        ] {
             let cookies = [try Self.cookie(more: properties)]
             #expect(try Self.field(cookies, "http://example.com/") == nil)
             #expect(try Self.field(cookies, "https://example.com/") == "a=b")

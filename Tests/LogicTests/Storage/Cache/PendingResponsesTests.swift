@@ -40,6 +40,17 @@ struct PendingResponsesTests {
         for response in [first, second, third] { #expect(!isStored(response)) }
     }
 
+    @Test("One is current as long as it would be stored")
+    func current() {
+        let (first, second) = (responses.begin("a"), responses.begin("a"))
+        #expect(first.isCurrent && second.isCurrent)
+        #expect(isStored(second))
+        #expect(!first.isCurrent && second.isCurrent)
+        responses.outdate("a")
+        #expect(!second.isCurrent)
+        #expect(responses.begin("a").isCurrent)
+    }
+
     @Test("Nothing is remembered of a URL once none is on its way")
     func released() {
         do {

@@ -1,0 +1,55 @@
+import Foundation
+
+/// What the stock storage's file doesn't keep of a cookie, as the cookie's comment, which it does keep and RFC 6265 has no use for: such as
+/// `Secure; HttpOnly; Created=784111777.25`. Earlier versions wrote only `Secure`.
+struct CookieNote: Equatable, Sendable {
+    private(set) var isSecure = false
+    private(set) var isHTTPOnly = false
+    /// In seconds since 2001; nil if the comment doesn't say.
+    private(set) var created: Double?
+
+    init(isSecure: Bool, isHTTPOnly: Bool, created: Double) {
+        (self.isSecure, self.isHTTPOnly, self.created) = (isSecure, isHTTPOnly, created)
+    }
+
+    /// nil for a comment that has nothing of this. Anybody may have written it: what can't be read is skipped.
+    init?(_ comment: String?) {
+        guard let comment else { return nil }
+        for part in comment.split(separator: ";").map(\.trimmed) {
+            switch part {
+            case "Secure": isSecure = true
+            case "HttpOnly": isHTTPOnly = true
+            default:
+                guard part.hasPrefix(Self.time), let seconds = Double(part.dropFirst(Self.time.count)) else { break }
+                if seconds.isFinite { created = seconds }
+            }
+        }
+        if !isSecure, !isHTTPOnly, created == nil { return nil }
+    }
+
+    var comment: String {
+        let flags = (isSecure ? ["Secure"] : []) + (isHTTPOnly ? ["HttpOnly"] : [])
+        return (flags + (created.map { [Self.time + "\($0)"] } ?? [])).joined(separator: "; ")
+    }
+
+    private static let time = "Created="
+}
+
+extension HTTPCookie {
+    /// The same cookie with these values, but for the time of its creation, which is now.
+    func with(isSecure: Bool, isHTTPOnly: Bool, comment: String?) -> HTTPCookie {
+        // The stock cookie doesn't read its properties in the form in which it shows them.
+        var properties: [HTTPCookiePropertyKey: Any] = [
+            .name: name, .value: value, .domain: domain, .path: path, .version: "\(version)",
+            .discard: isSessionOnly ? "TRUE" : "FALSE",
+        ]
+        properties[.expires] = expiresDate
+        properties[.comment] = comment
+        properties[.commentURL] = commentURL
+        properties[.originURL] = self.properties?[.originURL]
+        properties[.port] = portList?.map(\.stringValue).joined(separator: ",")
+        if isSecure { properties[.secure] = "TRUE" }
+        if isHTTPOnly { properties[HTTPCookiePropertyKey("HttpOnly")] = "TRUE" }
+        return HTTPCookie(properties: properties) ?? self
+    }
+}
