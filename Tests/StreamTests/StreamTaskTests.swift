@@ -249,6 +249,40 @@ struct StreamTaskTests {
         await #expect(throws: URLError.self) { try await task.write("b") }
     }
 
+    @Test("What is wanted of a task after cancel, and before it completes, is answered before it completes")
+    func wishesAfterCancel() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
+        try await task.write("a")
+        #expect(try await task.text(1) == "a")
+        rig.session.delegateQueue.isSuspended = true
+        task.cancel()
+        // By then the completion waits for the queue.
+        await #expect(throws: URLError.self) { try await task.text(1) }
+        task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, _ in recorder.note(.readClosed) }
+        task.write(Data("b".utf8), timeout: 0) { _ in recorder.note(.writeClosed) }
+        rig.session.delegateQueue.isSuspended = false
+        #expect(try await recorder.completion()?.code == .cancelled)
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(.cancelled)])
+    }
+
+    @Test("So is what the handler of a call wants that the end has failed")
+    func wishesOfHandlers() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        let (task, recorder) = (rig.task, rig.recorder)
+        try await task.write("a")
+        #expect(try await task.text(1) == "a")
+        task.readData(ofMinLength: 1, maxLength: 1, timeout: 0) { _, _, _ in
+            recorder.note(.readClosed)
+            task.write(Data("b".utf8), timeout: 0) { _ in recorder.note(.writeClosed) }
+        }
+        task.cancel()
+        #expect(try await recorder.completion()?.code == .cancelled)
+        #expect(recorder.events == [.readClosed, .writeClosed, .completed(.cancelled)])
+    }
+
     @Test("A connection that is refused fails the task and all that waits")
     func refused() async throws {
         let recorder = StreamRecorder()
@@ -264,7 +298,7 @@ struct StreamTaskTests {
         "A host or a port that is none fails the task",
         arguments: [
             ("", 80), ("a b", 80), ("host/path", 80), ("user@host", 80), ("127.0.0.1", 0), ("127.0.0.1", 65_536),
-            ("a", -1),
+            ("a", -1), ("[localhost]", 80),
         ]
     )
     func impossible(_ host: String, _ port: Int) async throws {

@@ -36,10 +36,26 @@ package final class HoldingCookie: HTTPCookie, @unchecked Sendable {
 /// A cookie storage with a file, for one test.
 package struct FileCookieStorage {
     package let storage: HTTPCookieStorage
-    private let name = "test-" + UUID().uuidString
+    private let name: String
 
     package init() {
+        self.init(named: Self.newName)
+    }
+
+    private init(named name: String) {
+        self.name = name
         storage = HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: name)
+    }
+
+    private static var newName: String { "test-" + UUID().uuidString }
+
+    /// A storage with a copy of the file, as the program would find it when it is started again.
+    package func restarted() throws -> FileCookieStorage {
+        guard let file else { throw CocoaError(.fileNoSuchFile) }
+        let name = Self.newName
+        let copy = file.deletingLastPathComponent().appendingPathComponent(".cookies." + name)
+        try FileManager.default.copyItem(at: file, to: copy)
+        return FileCookieStorage(named: name)
     }
 
     /// Where the stock module may keep the file.

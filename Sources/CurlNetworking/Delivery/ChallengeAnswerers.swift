@@ -12,7 +12,7 @@ enum ChallengeAnswerers {
     }
 
     struct Pair: Hashable, Sendable {
-        private let session: ObjectIdentifier?
+        fileprivate let session: ObjectIdentifier?
         private let task: ObjectIdentifier?
 
         init(session: (any URLSessionDelegate)?, task: (any URLSessionDelegate)?) {
@@ -21,14 +21,29 @@ enum ChallengeAnswerers {
         }
     }
 
-    private static let known = Mutex<[Pair: Answerer]>([:])
-
-    static func answerer(of pair: Pair) -> Answerer? {
-        known.withLock { $0[pair] }
+    private struct Known {
+        var pairs: [Pair: Answerer] = [:]
+        /// The types of sessions' delegates that have the session's method: it comes before those of all tasks' delegates.
+        var deciding: Set<ObjectIdentifier> = []
     }
 
+    private static let known = Mutex(Known())
+
+    static func answerer(of pair: Pair) -> Answerer? {
+        known.withLock { known in
+            known.pairs[pair] ?? pair.session.flatMap { known.deciding.contains($0) ? .session : nil }
+        }
+    }
+
+    /// Notes who has answered. A session's delegate without the session's method has been found to lack it by then.
     static func note(_ answerer: Answerer, of pair: Pair) {
-        known.withLock { $0[pair] = answerer }
+        let deciding = pair.session.flatMap { type in
+            answerer == .session && !MissingMethods.contains(.sessionChallenge, ofType: type) ? type : nil
+        }
+        known.withLock { known in
+            known.pairs[pair] = answerer
+            if let deciding { known.deciding.insert(deciding) }
+        }
     }
 }
 

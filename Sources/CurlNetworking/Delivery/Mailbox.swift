@@ -9,7 +9,7 @@ struct Mailbox {
         case event(TaskEvent)
         case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
-        /// Code of the program's, with what it asked for. Nothing that is cancelled takes it back.
+        /// Code of the program's, with what it asked for. Nothing that is cancelled takes it back, and it comes before the completion.
         case call(@Sendable () -> Void)
         /// The last message; the steps of the end take its place.
         case completed
@@ -41,6 +41,8 @@ struct Mailbox {
     private var state = State.open
     /// Nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
+    /// How many callers may yet have to be told something before the completion.
+    private var completionHolds = 0
 
     private var isProgressDue = false
 
@@ -139,7 +141,16 @@ struct Mailbox {
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
 
     private var hasNext: Bool {
-        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(messages.isEmpty && hasNoBody)
+        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(hasNoMessage && hasNoBody)
+    }
+
+    /// Whether the next message, if there is one, is a completion that has to wait.
+    private var hasNoMessage: Bool {
+        switch messages.first {
+        case .completed: completionHolds > 0
+        case .some: false
+        case nil: true
+        }
     }
 
     /// Holds all messages, including later ones, until `release`.
@@ -150,6 +161,17 @@ struct Mailbox {
     /// True if the caller must schedule a delivery.
     mutating func release() -> Bool {
         isHeld = false
+        return schedule()
+    }
+
+    /// Holds the completion, until `releaseCompletion` has been called as often.
+    mutating func holdCompletion() {
+        completionHolds += 1
+    }
+
+    /// True if the caller must schedule a delivery.
+    mutating func releaseCompletion() -> Bool {
+        completionHolds -= 1
         return schedule()
     }
 
@@ -164,6 +186,8 @@ struct Mailbox {
         switch messages.first {
         case .completed where !hasNoBody, .question(.willCache) where !hasNoBody, nil:
             return nextOfBody() ?? endDelivery()
+        case .completed where completionHolds > 0:
+            return endDelivery()
         case .some(let message):
             _ = messages.popFirst()
             note(message)
@@ -302,10 +326,13 @@ extension Mailbox.Message {
 }
 
 extension Fifo<Mailbox.Message> {
-    /// Appends a message, or has it replace the last one if both are byte counts of a kind.
+    /// Appends a message, or has it replace the last one if both are byte counts of a kind. A call goes ahead of the completion.
     fileprivate mutating func add(_ message: Mailbox.Message) {
         switch (last, message) {
         case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): updateLast { $0 = message }
+        case (.completed, .call):
+            updateLast { $0 = message }
+            append(.completed)
         default: append(message)
         }
     }

@@ -17,8 +17,11 @@ enum MissingMethods {
     private static let known = Mutex<Set<Entry>>([])
 
     static func contains(_ method: Method, of delegate: AnyObject) -> Bool {
-        let entry = Entry(type: ObjectIdentifier(type(of: delegate)), method: method)
-        return known.withLock { $0.contains(entry) }
+        contains(method, ofType: ObjectIdentifier(type(of: delegate)))
+    }
+
+    static func contains(_ method: Method, ofType type: ObjectIdentifier) -> Bool {
+        known.withLock { $0.contains(Entry(type: type, method: method)) }
     }
 
     static func note(_ method: Method, of delegate: AnyObject) {

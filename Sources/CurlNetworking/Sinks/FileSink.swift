@@ -168,9 +168,13 @@ final class FileSink: Sink, @unchecked Sendable {
         unsettled = 0
     }
 
-    /// What another thread has written counts now.
     private func takeProgress(for owner: any SinkOwner) {
         if case .over = state { return }
+        countProgress(for: owner)
+    }
+
+    /// What another thread has written counts now.
+    private func countProgress(for owner: any SinkOwner) {
         let progress = writer.takeProgress()
         noteWritten(progress.written)
         settle(for: owner)
@@ -210,14 +214,21 @@ final class FileSink: Sink, @unchecked Sendable {
         case .writing, .finishing: break
         }
         let owner = owner
+        let complete: @Sendable (Data?) -> Void = { data in
+            owner.submit {
+                // Whatever becomes of the file, this much of the body was received and written.
+                self.countProgress(for: owner)
+                completion(data ?? original)
+            }
+        }
         guard acceptedHead != nil, isPartial, let describe = resumeDataMaker() else {
-            return writer.remove { owner.submit { completion(original) } }
+            return writer.remove { complete(nil) }
         }
         let (superseded, directory) = (supersededFile, directory)
         writer.keep { partial in
             let data = partial.flatMap(describe)?.encoded()
             if data != nil { superseded?.remove(in: directory) } else { partial?.remove(in: directory) }
-            owner.submit { completion(data ?? original) }
+            complete(data)
         }
     }
 

@@ -1,3 +1,4 @@
+import CCurlNetworkingLinux
 import CurlTransport
 import Foundation
 import Glibc
@@ -24,13 +25,27 @@ enum DescriptorBytes {
         return data.prefix(filled)
     }
 
-    /// Whether a file without a length has no bytes: the system gives none to files below `/proc` either, as it doesn't know them before they have
-    /// been read.
-    static func isEmpty(_ descriptor: Int32) -> Result<Bool, SystemError> {
+    /// The length of a regular file that the system describes as `status`, in bytes; nil if it isn't known before the file has been read: files
+    /// below `/proc` have no length, and those below `/sys` that of a page, whatever is in them.
+    static func knownLength(of descriptor: Int32, _ status: stat) -> Result<Int64?, SystemError> {
+        if status.st_size == 0 { return isEmpty(descriptor).map { $0 ? 0 : nil } }
+        return .success(isOfSysfs(descriptor) ? nil : Int64(status.st_size))
+    }
+
+    private static func isEmpty(_ descriptor: Int32) -> Result<Bool, SystemError> {
         var byte: UInt8 = 0
         let count = uninterrupted { pread(descriptor, &byte, 1, 0) }
         return count < 0 ? .failure(.current) : .success(count == 0)
     }
+
+    /// Whether the file is below `/sys`, wherever that is mounted.
+    private static func isOfSysfs(_ descriptor: Int32) -> Bool {
+        var status = statfs()
+        return fstatfs(descriptor, &status) == 0 && UInt32(truncatingIfNeeded: status.f_type) == sysfsMagic
+    }
+
+    /// SYSFS_MAGIC; see statfs(2).
+    private static let sysfsMagic: UInt32 = 0x6265_6572
 
     /// Writes all of `bytes`. `written` grows by what went out, in bytes, also in case of a failure.
     static func write(

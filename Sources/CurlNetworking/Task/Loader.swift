@@ -249,7 +249,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
         handle.drop(handle.shared.withLock { $0.mailbox.discard() })
-        end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation == .keepingPartialFile)
+        end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation.keepsPartialFile)
     }
 
     /// Frees the task's resources on the loop, and delivers the outcome. Called once in a task's life.

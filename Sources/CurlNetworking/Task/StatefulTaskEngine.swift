@@ -39,10 +39,10 @@ extension StatefulTaskEngine {
     func discard(_ task: URLSessionTask) {
         var discarded = Mailbox.Discarded()
         act(for: task) { state in
-            // After the transfer there is nothing to stop, only messages that need not be delivered: dropped before the loop can release
-            // them.
-            if state.machine.stage == .finished { discarded = state.mailbox.discard() }
-            return state.machine.cancel(.discardingBody)
+            let isCancelled = state.machine.cancel(.discardingBody)
+            // Now, before the loop hears of it and can release them.
+            if isCancelled || state.machine.stage == .finished { discarded = state.mailbox.discard() }
+            return isCancelled
         }
         if discarded.schedules { scheduleDelivery() }
         // Released without the lock.

@@ -13,10 +13,18 @@ extension TaskHandle: StreamOwner {
         if let delivery { pool.deliverAtEndOfRound(delivery) } else { deliverCalls() }
     }
 
-    /// Notes what is to be done with a stream task. Any thread.
+    /// Notes what is to be done with a stream task. Any thread. If the task is about to complete, that waits until the caller has been answered.
     func add(_ wish: StreamPort.Wish) {
-        let (port, isSuspended) = shared.withLock { ($0.consumer.port, $0.machine.isSuspended) }
+        let (port, isSuspended, isEnding) = shared.withLock { shared in
+            if shared.isEnding { shared.mailbox.holdCompletion() }
+            return (shared.consumer.port, shared.machine.isSuspended, shared.isEnding)
+        }
         port?.add(wish, for: self, isSuspended: isSuspended)
+        guard isEnding else { return }
+        // The loop takes the wish before it comes to this.
+        submit {
+            if self.shared.withLock({ $0.mailbox.releaseCompletion() }) { self.scheduleAtEndOfRound() }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ extension TaskHandle: WebSocketExchangeOwner {
         submit { self.loader?.phase.transfer?.wishesChanged() }
     }
 
-    /// Has the delegate queue call `body`, after everything that was added before.
+    /// Has the delegate queue call `body`, after everything that was added before, but ahead of the completion.
     func call(_ body: @escaping @Sendable () -> Void) {
         if addCall(body) { deliverCalls() }
     }

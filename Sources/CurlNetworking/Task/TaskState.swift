@@ -138,6 +138,15 @@ struct TaskState: ~Copyable {
 
     // MARK: - The end
 
+    /// Whether the completion is certain to come soon, and hasn't yet.
+    var isEnding: Bool {
+        switch machine.stage {
+        case .working: machine.cancellation != nil
+        case .finished: machine.cancellation != nil || !isBeingRead
+        case .completed: false
+        }
+    }
+
     /// The transfer is over. nil if it was before; otherwise what was discarded.
     mutating func finish(isSuccess: Bool) -> Mailbox.Discarded? {
         guard machine.finish(isSuccess: isSuccess) else { return nil }

@@ -27,7 +27,12 @@ struct TaskStateMachine: Sendable {
 
     enum Cancellation: Sendable, Equatable {
         case discardingBody
+        /// The owner has asked for resume data: it gets that, or the result, if the task is faster.
         case keepingPartialFile
+        /// The owner has asked for resume data, and cancelled after that: a result is nothing it wants any more.
+        case keepingPartialFileAlone
+
+        var keepsPartialFile: Bool { self != .discardingBody }
     }
 
     /// What the loop is to do next.
@@ -87,17 +92,16 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts. After the transfer, one without resume data still withholds what the owner hasn't seen; there is nothing
-    /// left to resume.
+    /// The first cancellation counts, but resume data can still be asked for alone. After the transfer, one without resume data still withholds
+    /// what the owner hasn't seen; there is nothing left to resume.
     mutating func cancel(_ kind: Cancellation) -> Bool {
-        switch (stage, kind) {
-        case (.working, _), (.finished, .discardingBody):
-            guard cancellation == nil else { return false }
-            cancellation = kind
-            return true
-        case (.finished, .keepingPartialFile), (.completed, _):
-            return false
+        switch (stage, cancellation) {
+        case (.working, nil): cancellation = kind
+        case (.working, .keepingPartialFile) where kind == .discardingBody: cancellation = .keepingPartialFileAlone
+        case (.finished, nil) where kind == .discardingBody: cancellation = kind
+        case (.working, _), (.finished, _), (.completed, _): return false
         }
+        return true
     }
 
     /// The consumer has fallen behind, or caught up.
@@ -116,7 +120,7 @@ struct TaskStateMachine: Sendable {
         if activity == .finishing, cancellation == .keepingPartialFile { return nil }
         if let cancellation {
             stage = .finished
-            return .cancel(cancellation)
+            return .cancel(activity == .finishing ? .discardingBody : cancellation)
         }
         switch activity {
         case .preparing(let isReady, let hasPlace):

@@ -117,6 +117,19 @@ extension BackgroundTests {
             #expect(task.originalRequest?.url == rig.url("/"))
         }
 
+        @Test("A redirect to another scheme than http and https fails, and nobody is asked")
+        func redirectToOtherScheme() async throws {
+            let rig = try BackgroundRig { _ in .redirect(to: "myapp://callback") }
+            defer { rig.end() }
+            let delegate = DecidingDelegate(onRedirect: { $0.answer(nil) })
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: rig.url("/"))
+            task.resume()
+            #expect(try await delegate.completion(of: task)?.code == .unsupportedURL)
+            #expect(delegate.redirects.value.isEmpty)
+        }
+
         @Test("An error of the server's is a response like others")
         func notFound() async throws {
             let rig = try BackgroundRig { _ in .text("no", status: 404) }

@@ -76,6 +76,26 @@ struct ResponseHeadTests {
         #expect(response.expectedContentLength == 5)
     }
 
+    @Test(
+        "The response's length is the task's: none beside chunks, and one that is repeated counts once",
+        arguments: [("Transfer-Encoding: chunked", nil), ("Content-Length: 15", 15), ("X-A: b", 15)]
+            as [(String, Int64?)]
+    )
+    func length(field: String, expected: Int64?) async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\(field)\r\n\r\n"
+        let rig = try Rig { _ in .raw([.bytes(head), .bytes("5\r\nhello\r\n0\r\n\r\n"), .close]) }
+        defer { rig.stop() }
+        let delegate = RecordingDelegate()
+        let task = rig.session.dataTask(with: rig.url("/"))
+        task.delegate = delegate
+        task.resume()
+        try await delegate.success(of: task)
+        let response = try #require(task.response as? HTTPURLResponse)
+        #expect(response.expectedContentLength == expected ?? NSURLSessionTransferSizeUnknown)
+        #expect(response.value(forHTTPHeaderField: "Content-Length") == expected.map { "\($0)" })
+        #expect(task.countOfBytesExpectedToReceive == response.expectedContentLength)
+    }
+
     @Test("A large head is taken, a monstrous one fails the task", arguments: [50, 2000])
     func size(count: Int) async throws {
         let fields = (0..<count).map { "X-\($0): \(String(repeating: "v", count: 1000))\r\n" }.joined()
@@ -94,5 +114,29 @@ struct ResponseHeadTests {
             "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"song.wav\"\r\n\r\n"
         )
         #expect(response.suggestedFilename == "song.wav")
+    }
+
+    @Test(
+        "The stock class suggests any name, be it dots or nothing, and knows one form of the parameter",
+        arguments: [
+            ("filename=\"..\"", ".."), ("filename=\".\"", "."), ("filename=\"\"", ""), ("filename=\"../a\"", ".._a"),
+            ("FILENAME=\"a.txt\"", "Unknown"), ("filename*=UTF-8''a.txt", "Unknown"),
+        ]
+    )
+    func suggestedAsItIs(parameter: String, name: String) async throws {
+        let response = try await response(
+            "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; \(parameter)\r\n\r\n"
+        )
+        #expect(response.suggestedFilename == name)
+    }
+
+    @Test("It reads the charset in lower case only, and several types as one")
+    func contentTypes() async throws {
+        let upper = try await response("HTTP/1.1 200 OK\r\nContent-Type: TEXT/HTML;CHARSET=UTF-8\r\n\r\n")
+        #expect(upper.mimeType == "text/html" && upper.textEncodingName == nil)
+        let several = try await response(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Type: text/plain\r\n\r\n"
+        )
+        #expect(several.mimeType == "text/html, text/plain")
     }
 }

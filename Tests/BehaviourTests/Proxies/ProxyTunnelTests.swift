@@ -80,6 +80,16 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
     }
 
+    @Test("A line of its answer that is longer than libcurl takes is a bad response, and no lost connection")
+    func longLine() async throws {
+        let field = "X-A: " + String(repeating: "a", count: 20_000)
+        let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n"), .never]) }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
+    }
+
     // MARK: - Challenges
 
     @Test("A challenge is the delegate's to answer, and the answer goes ahead from then on")
@@ -116,6 +126,20 @@ struct ProxyTunnelTests {
         #expect(result.error?.proxyStatus == 407 && result.error?.curlCode != nil)
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1, 2])
         #expect(proxy.server.requestCount == 3)
+    }
+
+    @Test("A nonce that is always stale is refused after a while, however often libcurl would try again")
+    func alwaysStale() async throws {
+        let proxy = try ScriptedProxy { request in
+            let challenge = #"Digest realm="gate", nonce="\(UUID())", qop="auth", stale=true"#
+            return .text("closed", status: 407).header("Proxy-Authenticate", challenge)
+        }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true, user: "user", password: "secret"))
+        defer { session.invalidateAndCancel() }
+        let error = await session.load("http://a.example/").error
+        #expect(error?.code == .userAuthenticationRequired && error?.proxyStatus == 407)
+        #expect(proxy.server.requestCount < 30)
     }
 
     @Test("A challenge that nobody answers, or can, is an error", arguments: [#"Basic realm="gate""#, "Bearer", ""])

@@ -38,6 +38,22 @@ struct ResumeAfterFailureTests {
         try await expectResumable(error)
     }
 
+    @Test("What was written before the failure is told and counted, as much as the resume data continue after")
+    func counts() async throws {
+        // So little that it waits for the file, and the end comes right after it.
+        let origin = try ResumeOrigin(heldAt: 1000, ending: .close)
+        let delegate = RecordingDelegate()
+        let session = URLSession.forDownloads(to: directory, delegate: delegate)
+        let task = session.downloadTask(with: origin.url)
+        task.resume()
+        let error = try await delegate.completion(of: task)
+        #expect(task.countOfBytesReceived == 1000)
+        #expect(delegate.story(of: task) == ["created", "wrote", "completed"])
+        #expect(delegate.events(of: task).contains { $0.isWritten(upTo: 1000) })
+        try await expectResumable(error)
+        #expect(origin.server.requests.last?.header("Range") == "bytes=1000-")
+    }
+
     @Test("A completion handler finds it there, too", arguments: [0, 1])
     func handler(ending: Int) async throws {
         let origin = try ResumeOrigin(ending: Self.endings[ending])

@@ -147,6 +147,44 @@ struct TLSOwnDecisionTests {
         #expect(taskMethod.challenges.value.count <= 2)
     }
 
+    /// Has the session's method, and is no other test's.
+    private final class Deciding: NSObject, URLSessionDelegate {
+        let asked = Watched(0)
+
+        func urlSession(
+            _ session: URLSession,
+            didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            asked.update { $0 += 1 }
+            return (.useCredential, challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) })
+        }
+    }
+
+    /// Has the task's method. A type for each kind.
+    private final class Refusing<Kind>: NSObject, URLSessionTaskDelegate {
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didReceive challenge: URLAuthenticationChallenge
+        ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
+            (.cancelAuthenticationChallenge, nil)
+        }
+    }
+
+    @Test("A session's delegate that has answered by its own method isn't asked again for tasks' delegates of any type")
+    func manyTypes() async throws {
+        let nginx = try TLSNginx.shared()
+        let delegate = Deciding()
+        let session = URLSession.trusting(nginx, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let url = nginx.url(.showing(.selfsigned))
+        for own in [nil, Refusing<Int>(), Refusing<String>(), Plain()] as [(any URLSessionTaskDelegate)?] {
+            let (_, response) = try await session.data(from: url, delegate: own)
+            #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        }
+        #expect(delegate.asked.value == 1)
+    }
+
     @Test("A certificate that one delegate shows is shown for no other's task")
     func identity() async throws {
         let nginx = try TLSNginx.shared()

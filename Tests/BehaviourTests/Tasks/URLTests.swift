@@ -74,6 +74,15 @@ struct URLTests {
         #expect(server.requests[0].target == "/path")
     }
 
+    @Test("Anything else in brackets is no host", arguments: ["[localhost]", "[127.0.0.1]"])
+    func brackets(host: String) async throws {
+        let rig = try Rig { _ in .text("hello") }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://\(host):\(rig.server.port)/"))
+        #expect(await rig.session.load(url).error?.code == .badURL)
+        #expect(rig.server.connectionCount == 0)
+    }
+
     @Test("International host names are sent in their ASCII form")
     func internationalHost() async throws {
         let rig = try Rig { _ in .text("hello") }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -85,6 +86,37 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == ["response"])
         #expect(mailbox.answered() == true)
         #expect(Self.take(&mailbox) == ["body ab", "completed"])
+    }
+
+    @Test("A call goes ahead of a completion that waits, after the other calls")
+    func callBeforeCompletion() {
+        var mailbox = Mailbox()
+        let calls = Watched<[Int]>([])
+        for number in 0..<3 {
+            if number == 1 { _ = mailbox.post(.completed) }
+            _ = mailbox.post(.call { calls.update { $0.append(number) } })
+        }
+        while case .call(let body) = mailbox.next() { body() }
+        #expect(calls.value == [0, 1, 2])
+        #expect(Self.take(&mailbox) == [], "the completion was taken after them")
+        _ = mailbox.post(.call {})
+        #expect(Self.take(&mailbox) == ["call"])
+    }
+
+    @Test("The completion alone waits for those who have yet to be answered, each of them")
+    func heldCompletion() {
+        var mailbox = Mailbox()
+        mailbox.holdCompletion()
+        mailbox.holdCompletion()
+        #expect(mailbox.post(.completed) == false, "nobody is to be scheduled for what can't be delivered")
+        #expect(mailbox.post(.call {}) == true)
+        #expect(Self.take(&mailbox) == ["call"])
+        #expect(mailbox.releaseCompletion() == false)
+        #expect(Self.take(&mailbox) == [])
+        #expect(Self.append("a", to: &mailbox))
+        #expect(Self.take(&mailbox) == ["body a"])
+        #expect(mailbox.releaseCompletion() == true)
+        #expect(Self.take(&mailbox) == ["completed"])
     }
 
     @Test("Nothing behind an unanswered response is delivered, however often somebody asks")

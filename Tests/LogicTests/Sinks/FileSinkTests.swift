@@ -13,12 +13,16 @@ struct FileSinkTests {
     private final class Rig: SinkOwner, @unchecked Sendable {
         /// As the task shows it, in bytes.
         private(set) var received: Int64 = 0
-        private(set) lazy var sink = FileSink(self, in: directory.url, for: nil, adding: [], on: threads)
+        /// How it was when the sink had been given up, and the resume data.
+        private(set) var ends: [(received: Int64, resumeData: Data?)] = []
+        private(set) lazy var sink = FileSink(self, in: directory.url, for: request, adding: [], on: threads)
+        private let request: URLRequest
         private let directory: TemporaryDirectory
         private let threads = WorkThreads(limit: 1)
         private let submitted = Watched<[@Sendable () -> Void]>([])
 
         init() throws {
+            request = try Sample.request()
             directory = try TemporaryDirectory()
         }
 
@@ -33,7 +37,7 @@ struct FileSinkTests {
         }
 
         /// As a task takes a response whose body begins there.
-        func accept(at offset: Int64) throws {
+        func accept(at offset: Int64, _ fields: KeyValuePairs<String, String> = [:]) throws {
             let response = URLResponse(
                 url: try Sample.url("http://example.com/"),
                 mimeType: nil,
@@ -43,8 +47,8 @@ struct FileSinkTests {
             sink.makeRoom(
                 for: AcceptedResponse(
                     response: TaskResponse(response),
-                    head: nil,
-                    request: nil,
+                    head: Sample.head(200, fields),
+                    request: request,
                     offset: offset,
                     expected: NSURLSessionTransferSizeUnknown
                 )
@@ -57,8 +61,13 @@ struct FileSinkTests {
             sink.settle()
         }
 
+        /// As a task that fails.
+        func abandon(after code: URLError.Code = .networkConnectionLost, isKept: Bool = true) {
+            sink.abandon(after: URLError(code), isKept: isKept) { [self] in ends.append((received, $0)) }
+        }
+
         func remove() async {
-            sink.abandon(after: URLError(.cancelled), isKept: false) { _ in }
+            abandon(after: .cancelled, isKept: false)
             await rest()
         }
 
@@ -107,5 +116,33 @@ struct FileSinkTests {
         await rig.rest()
         #expect(rig.received == 300 && rig.sink.length == 300)
         await rig.remove()
+    }
+
+    @Test("A failed download counts what was written, before its end, and its resume data count as much")
+    func failing() async throws {
+        let rig = try Rig()
+        let gate = rig.hold()
+        try rig.accept(at: 0, ["ETag": "\"a\""])
+        try rig.receive(700)
+        rig.abandon()
+        #expect(rig.received == 0 && rig.ends.isEmpty)
+        gate.open()
+        await rig.rest()
+        #expect(rig.ends.map { $0.received } == [700] && rig.received == 700)
+        let data = try #require(rig.ends.first?.resumeData)
+        #expect(try ResumeData(decoding: data).partialFile.length == 700)
+    }
+
+    @Test("One that can't be resumed counts it as well", arguments: [true, false])
+    func failingForGood(isKept: Bool) async throws {
+        let rig = try Rig()
+        let gate = rig.hold()
+        try rig.accept(at: 0)
+        try rig.receive(700)
+        rig.abandon(isKept: isKept)
+        gate.open()
+        await rig.rest()
+        #expect(rig.ends.map { $0.received } == [700] && rig.received == 700)
+        #expect(rig.ends.first?.resumeData == nil)
     }
 }

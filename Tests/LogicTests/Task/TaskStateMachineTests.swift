@@ -367,13 +367,32 @@ struct TaskStateMachineTests {
     func cancelWins() {
         var loop = Self.loop(at: .queued)
         #expect(loop.machine.cancel(.keepingPartialFile) == true)
-        #expect(loop.machine.cancel(.discardingBody) == false, "the first cancellation counts")
+        #expect(loop.machine.cancel(.keepingPartialFile) == false, "the first cancellation counts")
         #expect(loop.machine.resume() == false)
         #expect(loop.machine.suspend() == false)
         #expect(loop.begin() == false)
         #expect(loop.commands() == [.cancel(.keepingPartialFile)])
         #expect(loop.machine.finish() == false)
         #expect(loop.machine.complete() == true)
+    }
+
+    @Test("Who has asked for resume data, and then cancels, gets that data and no success")
+    func cancelAfterPause() {
+        var loop = Self.loop(at: .transferring)
+        #expect(loop.machine.cancel(.keepingPartialFile) == true)
+        #expect(loop.machine.cancel(.discardingBody) == true)
+        #expect(loop.machine.cancel(.discardingBody) == false)
+        var (complete, ended) = (loop.machine, loop.machine)
+        #expect(loop.commands() == [.cancel(.keepingPartialFileAlone)])
+        #expect(loop.machine.complete() == true)
+        // Nothing is left to resume.
+        #expect(complete.next(.finishing) == .cancel(.discardingBody))
+        #expect(ended.finish(isSuccess: true) == true)
+        #expect(ended.complete() == true)
+        var late = Self.loop(at: .transferring).machine
+        #expect(late.cancel(.discardingBody) == true)
+        #expect(late.cancel(.keepingPartialFile) == false)
+        #expect(late.next(.busy) == .cancel(.discardingBody))
     }
 
     @Test("A cancelled transfer that wants to go elsewhere ends instead")

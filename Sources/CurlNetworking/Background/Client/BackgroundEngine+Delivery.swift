@@ -63,12 +63,12 @@ extension BackgroundEngine {
         post(.question(.challenge(question)))
     }
 
-    /// Whether the task's own delegate decides about connections is known now: tasks with such delegates may have waited for it.
+    /// Whether tasks' own delegates decide about connections is better known now: tasks with such delegates may have waited for it.
     private func note(_ answerer: ChallengeAnswerers.Answerer) {
         let delegates = AskedDelegates(of: ownDelegates, session.delegates)
         guard ChallengeAnswerers.answerer(of: delegates.types) != answerer else { return }
         ChallengeAnswerers.note(answerer, of: delegates.types)
-        if delegates.own != nil { client.decidersChanged() }
+        client.decidersChanged()
     }
 
     // MARK: - The end (client's queue)
@@ -88,8 +88,7 @@ extension BackgroundEngine {
 
     /// - Parameter resumeData: From which another task can continue.
     private func conclude(_ ending: TaskEnding, _ files: URL, _ resumeData: Data?) {
-        let outcome: Outcome =
-            if let error = ending.error { failure(error.error, resumeData) } else { result(ending.file, files) }
+        let outcome = outcome(of: ending, files, resumeData)
         if let response = ending.progress.response { storeCookies(of: response) }
         let metrics = ending.metrics?.metrics ?? metricsWithoutAttempt
         let schedules = shared.withLock { shared in
@@ -200,10 +199,17 @@ extension BackgroundEngine {
         client.acknowledge(self, keepsFile: keepsFile)
     }
 
-    private func result(_ name: String?, _ files: URL) -> Outcome {
-        let file = name.flatMap {
+    private func outcome(of ending: TaskEnding, _ files: URL, _ resumeData: Data?) -> Outcome {
+        let file = ending.file.flatMap {
             SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil
         }
+        guard let error = ending.error else { return result(file) }
+        // What came of the response before it broke off.
+        if case .upload = kind, let reader = file.flatMap({ try? FileReader($0.path) }) { body = .file(reader) }
+        return failure(error.error, resumeData)
+    }
+
+    private func result(_ file: URL?) -> Outcome {
         switch kind {
         case .upload:
             guard let file else { return .delivered }
@@ -252,7 +258,10 @@ extension BackgroundEngine {
             do throws(SystemError) {
                 bytes = try file.read(64 << 10)
             } catch {
-                shared.withLock { $0.outcome = .failure(unreadable(error)) }
+                shared.withLock { shared in
+                    // One that has failed anyway keeps its error.
+                    if case .delivered = shared.outcome { shared.outcome = .failure(unreadable(error)) }
+                }
                 break
             }
             if bytes.isEmpty { break }

@@ -170,7 +170,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             let cancellation: TaskWish.Cancellation? =
                 switch shared.machine.cancellation {
                 case .discardingBody: .discardingBody
-                case .keepingPartialFile: .keepingPartialFile
+                case .keepingPartialFile, .keepingPartialFileAlone: .keepingPartialFile
                 case nil: nil
                 }
             return TaskWish(

@@ -43,7 +43,7 @@ protocol StreamOwner: AnyObject, Sendable {
     func ask(_ question: TaskQuestion)
     /// Runs `body` on the task's loop. Any thread.
     func submit(_ body: @escaping @Sendable () -> Void)
-    /// Calls the program's handler on the delegate queue, in order with the task's messages.
+    /// Calls the program's handler on the delegate queue, in order with the task's messages, but ahead of its completion.
     func reply(_ handler: @escaping @Sendable () -> Void)
     /// The same, from any thread.
     func call(_ handler: @escaping @Sendable () -> Void)
@@ -163,6 +163,8 @@ final class StreamPort: @unchecked Sendable {
     func fail(_ failure: StreamFailure) {
         carrier = nil
         change { queue, _ in queue.fail(failure) }
+        // Those who have asked by now are answered before the task completes.
+        takeWishes()
     }
 
     /// Bytes that have arrived and haven't been read.

@@ -3,8 +3,8 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// The program wants something: the connection has to look.
     func webSocketWishesChanged()
 
-    /// Adds `body` to the calls that the delegate queue makes, after everything added before, even when the task is over. Called with a
-    /// lock held. Returns true if `deliverCalls()` has to follow.
+    /// Adds `body` to the calls that the delegate queue makes, after everything added before but the completion, even when the task is over.
+    /// Called with a lock held. Returns true if `deliverCalls()` has to follow.
     func addCall(_ body: @escaping @Sendable () -> Void) -> Bool
 
     /// Has the delegate queue make the calls. Called without a lock.

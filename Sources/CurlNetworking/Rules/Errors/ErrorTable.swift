@@ -90,7 +90,7 @@ enum ErrorTable {
         case (.proxy, _) where failure.proxy == .authentication: .userAuthenticationRequired
         case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
-        case (.recvError, _) where isAboutChunks(failure.text) || failure.isOfLargeHTTP2Head: .badServerResponse
+        case (.recvError, _) where blamesServer(failure.text) || failure.isOfLargeHTTP2Head: .badServerResponse
         // libcurl lacks memory for its transfers, whatever they have received.
         case (.outOfMemory, ENOMEM): .unknown
         // libcurl before 8, for a field that is too large.
@@ -101,9 +101,10 @@ enum ErrorTable {
         }
     }
 
-    /// libcurl has one code for lost connections and invalid chunks (RFC 9112 §7.1). Its text distinguishes them.
-    private static func isAboutChunks(_ text: String) -> Bool {
-        text.contains("chunk")
+    /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and lines of a proxy's answer that it has no room for. Its text
+    /// distinguishes them.
+    private static func blamesServer(_ text: String) -> Bool {
+        text.contains("chunk") || text.contains("CONNECT response too large")
     }
 
     /// For certificates that aren't trusted, and for alerts about the client's: with TLS 1.3 those arrive after the handshake, instead of a

@@ -41,8 +41,9 @@ struct DataURL: Equatable {
         let charset = parts.dropFirst().lazy.compactMap { parameter -> String? in
             let pair = parameter.split(separator: "=", maxSplits: 1)
             guard pair.count == 2, String(pair[0]).isEqualIgnoringASCIICase(to: "charset") else { return nil }
-            let value = pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
-            return value.removingPercentEncoding ?? value
+            // `URL(string:)` has encoded quotes.
+            let value = pair[1].removingPercentEncoding ?? String(pair[1])
+            return value.trimmingCharacters(in: CharacterSet(charactersIn: "\""))
         }.first
         guard let type = parts.first, isMediaType(type) else {
             return ("text/plain", charset ?? (parts.count <= 1 ? "US-ASCII" : nil))

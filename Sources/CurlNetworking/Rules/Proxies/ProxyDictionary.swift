@@ -26,17 +26,17 @@ extension ProxyTable {
         func route(_ prefix: String, _ scheme: CurlOptions.ProxyServer.Scheme, _ defaultPort: Int) -> ProxyRoute? {
             do throws(ProxyAddress.Fault) {
                 guard try isTrue(prefix + "Enable") else { return nil }
-                guard let host = values[prefix + "Proxy"] as? String else {
-                    throw ProxyAddress.Fault("\(prefix)Proxy isn't a String.")
+                guard let host = try text(prefix + "Proxy") else {
+                    throw ProxyAddress.Fault("There is no \(prefix)Proxy.")
                 }
                 // A whole URL can say what Apple's keys can't: TLS to the proxy, or another version of SOCKS.
                 var server =
                     host.contains("://")
                     ? try ProxyAddress.server(host)
                     : CurlOptions.ProxyServer(scheme, host: host, port: defaultPort)
-                if let port = values[prefix + "Port"] { server.port = integer(port) ?? 0 }
-                if let user = values[kCFProxyUsernameKey] as? String { server.user = user }
-                if let password = values[kCFProxyPasswordKey] as? String { server.password = password }
+                if let port = values[prefix + "Port"] { server.port = self.port(port) ?? 0 }
+                if let user = try text(kCFProxyUsernameKey) { server.user = user }
+                if let password = try text(kCFProxyPasswordKey) { server.password = password }
                 if let reason = ProxyAddress.fault(of: server) { throw ProxyAddress.Fault(reason) }
                 return .through(server)
             } catch {
@@ -58,18 +58,37 @@ extension ProxyTable {
 
         func isTrue(_ key: String) throws(ProxyAddress.Fault) -> Bool {
             guard let value = values[key] else { return false }
-            if let isTrue = value as? Bool { return isTrue }
-            guard let number = integer(value) else { throw ProxyAddress.Fault("\(key) is neither Bool nor number.") }
+            guard let number = number(value), !number.isNaN else {
+                throw ProxyAddress.Fault("\(key) is neither Bool nor number.")
+            }
             return number != 0
         }
 
+        /// nil if there is none.
+        private func text(_ key: String) throws(ProxyAddress.Fault) -> String? {
+            guard let value = values[key] else { return nil }
+            guard let text = value as? String else { throw ProxyAddress.Fault("\(key) isn't a String.") }
+            return text
+        }
+
         /// Programs use all types of numbers, and text.
-        private func integer(_ value: Any) -> Int? {
+        private func number(_ value: Any) -> Double? {
             switch value {
-            case let number as NSNumber: number.intValue
-            case let number as any BinaryInteger: Int(exactly: number)
-            case let text as String: Int(text)
+            case let number as NSNumber: number.doubleValue  // also Bool
+            case let number as any BinaryInteger: Double(number)
+            case let number as any BinaryFloatingPoint: Double(number)
+            case let text as String: Double(text)
             default: nil
+            }
+        }
+
+        /// nil for what isn't a whole number.
+        private func port(_ value: Any) -> Int? {
+            switch value {
+            case let text as String: Int(text)
+            // The type tells a Bool from a number, which can be cast to one.
+            case let number as NSNumber where number === true as NSNumber || number === false as NSNumber: nil
+            default: number(value).flatMap { Int(exactly: $0) }
             }
         }
     }

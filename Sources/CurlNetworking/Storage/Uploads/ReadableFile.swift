@@ -23,7 +23,7 @@ final class ReadableFile: Sendable {
             close(descriptor)
             throw Self.error(fault, url.path, for: requestURL)
         }
-        if status.st_size == 0, let refusal = Self.refusal(ofEmpty: descriptor, url.path, for: requestURL) {
+        if let refusal = Self.refusal(of: descriptor, status, url.path, for: requestURL) {
             close(descriptor)
             throw refusal
         }
@@ -39,12 +39,17 @@ final class ReadableFile: Sendable {
         return url.faultAsFile.map { URLError(.badURL, requestURL, "The URL of an upload's file \($0): \(url).") }
     }
 
-    /// Why a file without a length can't be sent; nil if it is empty. Blocks.
-    private static func refusal(ofEmpty descriptor: Int32, _ path: String, for requestURL: URL?) -> URLError? {
-        switch DescriptorBytes.isEmpty(descriptor) {
-        case .success(true):
+    /// Why a file without a known length can't be sent; nil for any other. Blocks.
+    private static func refusal(
+        of descriptor: Int32,
+        _ status: stat,
+        _ path: String,
+        for requestURL: URL?
+    ) -> URLError? {
+        switch DescriptorBytes.knownLength(of: descriptor, status) {
+        case .success(.some):
             return nil
-        case .success(false):
+        case .success(.none):
             let problem = "has an unknown length: upload its content as data or as a stream"
             return error(.cannotOpenFile, path, problem, for: requestURL)
         case .failure(let cause):

@@ -7,7 +7,7 @@ final class FileSource: LocalSource {
     private let url: URL
     private var descriptor: Int32 = -1
     private var position: Int64 = 0
-    /// nil if the system doesn't know it until the file has been read, as below `/proc`.
+    /// nil if the system doesn't know it until the file has been read, as below `/proc` and `/sys`.
     private var length: Int64?
 
     /// In bytes.
@@ -25,8 +25,7 @@ final class FileSource: LocalSource {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable(.current)) }
         if let fault = FileFault(status) { throw failure(fault) }
-        let isKnown = status.st_size > 0 || DescriptorBytes.isEmpty(descriptor) == .success(true)
-        length = isKnown ? Int64(status.st_size) : nil
+        length = try? DescriptorBytes.knownLength(of: descriptor, status).get()
         return URLResponse(
             url: url,
             mimeType: MIMEType.guess(forPath: url.path),

@@ -96,6 +96,12 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(.partialFile, text: "in a chunk")) == .networkConnectionLost)
     }
 
+    @Test("A line of a proxy's answer that libcurl has no room for is the proxy's fault, and no lost connection")
+    func largeProxyAnswer() {
+        let failure = Self.failure(.recvError, text: "CONNECT response too large", phase: .connecting)
+        #expect(ErrorTable.code(for: failure) == .badServerResponse)
+    }
+
     @Test("A field that an older libcurl has no room for is the server's fault; memory that is short is nobody's")
     func largeFields() {
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory)) == .badServerResponse)

@@ -34,14 +34,16 @@ struct DataURLTests {
     }
 
     @Test(
-        "names its media type and charset, or is plain ASCII text",
+        "names its media type and charset, in quotes or not, or is plain ASCII text",
         arguments: [
             ("data:,x", "text/plain", "US-ASCII"), ("data:;base64,eA==", "text/plain", "US-ASCII"),
             ("data:;charset=utf-8,x", "text/plain", "utf-8"),
             ("data:text/html;charset=ISO-8859-1,x", "text/html", "ISO-8859-1"),
             ("data:application/json,{}", "application/json", nil), ("data:IMAGE/PNG;base64,eA==", "image/png", nil),
             ("data:nonsense,x", "text/plain", "US-ASCII"),
-            ("data:text/plain;charset=%22utf-8%22,x", "text/plain", "\"utf-8\""),
+            ("data:text/plain;charset=%22utf-8%22,x", "text/plain", "utf-8"),
+            ("data:text/plain;charset=\"utf-8\",x", "text/plain", "utf-8"),
+            ("data:text/plain;charset=%75tf-8,x", "text/plain", "utf-8"),
             ("data:text/plain;a=b;charset=utf-16,x", "text/plain", "utf-16"),
         ] as [(String, String, String?)]
     )

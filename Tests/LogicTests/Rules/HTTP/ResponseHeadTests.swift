@@ -87,6 +87,26 @@ struct ResponseHeadTests {
         #expect(Sample.head(200, ["Content-Length": "3", "transfer-encoding": "chunked"]).contentLength == nil)
     }
 
+    @Test(
+        "A response shows no length beside chunks, and one number for a repeated one",
+        arguments: [
+            (["Content-Length": "3"], "3"), (["Content-Length": "3", "content-length": "3"], "3"),
+            (["CONTENT-LENGTH": "3, 3"], "3"), (["Content-Length": "03, 03", "A": "b"], "3"),
+            (["Content-Length": "3", "Transfer-Encoding": "chunked"], nil),
+            (["content-length": "3", "A": "b", "Content-Length": "4", "transfer-encoding": "Chunked"], nil),
+            (["Content-Length": "3", "Content-Encoding": "gzip"], nil), (["Transfer-Encoding": "chunked"], nil),
+            (["A": "b", "a": "c"], nil), (["Content-Length": "03"], "03"),
+        ] as [(KeyValuePairs<String, String>, String?)]
+    )
+    func decodedFields(fields: KeyValuePairs<String, String>, length: String?) {
+        let head = Sample.head(200, fields)
+        var expected = head.fields.combined
+        let name = fields.first { $0.key.lowercased() == "content-length" }?.key
+        if let name { expected[name] = length }
+        #expect(head.decodedFields == expected)
+        #expect(length == nil || name != nil)
+    }
+
     @Test("A body is coded unless its coding is none")
     func coding() {
         #expect(!Sample.head(200).isContentCoded)

@@ -30,6 +30,23 @@ struct OriginFormsTests {
         #expect(Origin.ofStream(host: decoded, port: 7) == Origin.ofStream(host: usual, port: 7))
     }
 
+    @Test(
+        "Brackets are for IPv6 addresses only (RFC 3986 §3.2.2)",
+        arguments: [
+            "[localhost]", "[127.0.0.1]", "[zz]", "[v1.a]", "[v1.a:b]", "[LOCALHOST]", "u:p@[localhost]", "@[a]",
+        ]
+    )
+    func brackets(host: String) throws {
+        for scheme in ["http", "https", "ftp"] {
+            for port in ["", ":81"] {
+                let url = try Sample.url("\(scheme)://\(host)\(port)/[x]")
+                #expect { try Origin.of(URLRequest(url: url)) } throws: { ($0 as? URLError)?.code == .badURL }
+            }
+        }
+        #expect(Origin.ofStream(host: host, port: 7) == nil)
+        #expect(HostPattern(host) == nil)
+    }
+
     @Test("A zone makes another origin, and is sent to no server")
     func zones() throws {
         let origin = try #require(Origin(Sample.url("http://[FE80::1%25eth0]:81/")))

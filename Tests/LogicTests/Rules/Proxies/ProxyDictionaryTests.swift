@@ -40,12 +40,32 @@ struct ProxyDictionaryTests {
         #expect(ProxyTable(dictionary: others).route(to: stream).server?.description == "socks5h://c:3")
     }
 
-    @Test("Ports may be left out, or be text")
+    @Test("Ports may be left out, or be text or any type of whole number")
     func ports() throws {
         #expect(try Self.proxy(["HTTPEnable": 1, "HTTPProxy": "a"]) == "http://a:80")
         #expect(try Self.proxy(["HTTPSEnable": 1, "HTTPSProxy": "a"], "https://example.com/") == "http://a:443")
         #expect(try Self.proxy(["SOCKSEnable": 1, "SOCKSProxy": "a"]) == "socks5h://a:1080")
         #expect(try Self.proxy(["HTTPEnable": "1", "HTTPProxy": "a", "HTTPPort": "8080"]) == "http://a:8080")
+        for port in [8080.0, Float(8080), UInt16(8080), NSNumber(value: 8080), Decimal(8080)] as [Any] {
+            let entries: [AnyHashable: Any] = ["HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": port]
+            #expect(try Self.proxy(entries) == "http://a:8080", "\(type(of: port))")
+        }
+        let one = NSNumber(value: 1)
+        #expect(try Self.proxy(["HTTPEnable": one, "HTTPProxy": "a", "HTTPPort": one]) == "http://a:1")
+    }
+
+    @Test("Every number other than 0 enables a proxy")
+    func numbers() throws {
+        let numbers: [Any] = [
+            0.5, -1, Float(0.5), CGFloat(0.5), Decimal(0.5), UInt64.max, NSNumber(value: 0.5), Double.infinity, "0.5",
+        ]
+        for number in numbers {
+            let entries: [AnyHashable: Any] = ["HTTPEnable": number, "HTTPProxy": "a"]
+            #expect(try Self.proxy(entries) == "http://a:80", "\(number)")
+        }
+        for zero in [0.0, -0.0, CGFloat(0), Decimal(0), NSNumber(value: 0), "0"] as [Any] {
+            #expect(try Self.route(["HTTPEnable": zero, "HTTPProxy": "a"]) == .direct, "\(zero)")
+        }
     }
 
     @Test("What isn't enabled isn't used, and an empty dictionary means no proxy")
@@ -110,6 +130,29 @@ struct ProxyDictionaryTests {
             Issue.record("It was taken for something")
             return
         }
+    }
+
+    private static var mistyped: [(key: String, value: Any)] {
+        [
+            ("HTTPEnable", Double.nan), ("HTTPEnable", "nan"),
+            ("HTTPPort", 34445.5), ("HTTPPort", NSNumber(value: 34445.5)), ("HTTPPort", "80.0"),
+            ("HTTPPort", true), ("HTTPPort", NSNumber(value: true)), ("HTTPPort", Double.nan), ("HTTPPort", UInt64.max),
+            (kCFProxyUsernameKey, 5), (kCFProxyUsernameKey, Data("user".utf8)),
+            (kCFProxyPasswordKey, 5), (kCFProxyPasswordKey, NSNull()),
+        ]
+    }
+
+    @Test("A value of a wrong type keeps requests from going without a proxy", arguments: mistyped.indices)
+    func wrongTypes(index: Int) throws {
+        let (key, value) = Self.mistyped[index]
+        var entries = Self.good
+        entries[kCFProxyUsernameKey] = "user"
+        entries[key] = value
+        guard case .unusable(let reason) = try Self.route(entries) else {
+            Issue.record("\(key) of type \(type(of: value)) was taken for something")
+            return
+        }
+        #expect(reason.contains(key) || reason.contains("port"))
     }
 
     @Test("An entry about one scheme's proxy is nothing to the other schemes")

@@ -112,10 +112,11 @@ struct FileBodyTests {
         }
     }
 
-    @Test("A file whose length the system doesn't know isn't taken for an empty one")
+    @Test("A file whose length the system doesn't know isn't taken for an empty one, or one of a page")
     func unknownLength() throws {
         let directory = try TemporaryDirectory()
         #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/proc/self/status")) } == .cannotOpenFile)
+        #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/sys/class/net/lo/mtu")) } == .cannotOpenFile)
         // Nothing is at its first address, so it can't be read there.
         #expect(Self.code { _ = try ReadableFile(URL(fileURLWithPath: "/proc/self/mem")) } == .cannotOpenFile)
         #expect(try ReadableFile(directory.file(Data())).length == 0)
