@@ -27,8 +27,9 @@ package final class EasyHandle {
     package private(set) var connections: ConnectionGroup?
     /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
-    /// The one libcurl last asked to have watched for it.
-    var socket: Int32?
+    /// The one libcurl last asked to have watched for it. It may have been closed since.
+    var opened: OpenedSocket?
+    var socket: Int32? { opened?.number }
     /// The handler is to be told when the connection is established.
     private var reportsConnection = false
     /// The connection is for a `Channel`.
@@ -155,9 +156,7 @@ package final class EasyHandle {
     func connected(fromPort localPort: Int) {
         let connectCount = longInfo(CURLINFO_NUM_CONNECTS)
         tunnelAnswer.ends(at: connectCount)
-        if connectCount == 0 {
-            connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers)
-        }
+        if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers) }
         guard reportsConnection else { return }
         markUnsettled()
         handler?.transferConnected(negotiated: negotiatedProtocol)

@@ -2,23 +2,23 @@ import CCurlNetworkingLibcurl
 
 /// The connection that libcurl may keep now that a transfer is over.
 struct IdleConnection {
-    let socket: Int32
+    let socket: OpenedSocket
     let traffic: IdleTraffic
 
     /// nil if it isn't known what the server may send. `code` is how the transfer has ended.
-    init?(of easy: EasyHandle, after code: CURLcode) {
-        let socket: Int32?
+    init?(of easy: EasyHandle, after code: CURLcode, on loop: EventLoop) {
+        let socket: OpenedSocket?
         switch easy.longInfo(CURLINFO_HTTP_VERSION) {
         case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1):
             traffic = .nothing
-            socket = code == CURLE_OK ? easy.socket : nil
+            socket = code == CURLE_OK ? easy.opened : nil
         case Int(CURL_HTTP_VERSION_2_0):
             traffic = .frames
-            socket = code == CURLE_OK ? easy.socket : nil
+            socket = code == CURLE_OK ? easy.opened : nil
         default:
             traffic = .nothing
-            // FTP's `socket` may be the one that data came over; and where a server refuses something, its session goes on.
-            socket = easy.speaksFTP ? easy.activeSocket : nil
+            // FTP's `opened` may be the one that data came over; and where a server refuses something, its session goes on.
+            socket = easy.speaksFTP ? easy.activeSocket.map(loop.current) : nil
         }
         guard let socket else { return nil }
         self.socket = socket

@@ -245,7 +245,9 @@ package final class Multi {
     private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
         stalledInput?.left(easy, result, hasOthers: running.all.count > 1)
         stranded.left(easy)
-        if let socket = running.starved.left(easy) { loop.unwatch(socket) }
+        if let socket = running.starved.left(easy), socket == loop.current(socket.number) {
+            loop.unwatch(socket.number)
+        }
         if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
             loop.unwatch(socket)
@@ -423,8 +425,8 @@ package final class Multi {
                 continue
             }
             let result = TransferResult(clibcurl_message_result(message), of: easy)
-            // Now, not when the end is reported, which can be later: by then the number may be another socket's.
-            if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code) {
+            // Now, not when the end is reported, which can be later.
+            if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
                 loop.becameIdle(idle.socket, idle.traffic)
             }
             if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
@@ -463,7 +465,7 @@ package final class Multi {
         }
         let handler = easy.handler
         if failure == nil, easy.opensChannel, let channel = handler as? Channel, let socket = easy.activeSocket {
-            easy.socket = socket
+            easy.opened = loop.current(socket)
             channels[socket] = channel
             return channel.opened(socket)
         }
@@ -498,7 +500,7 @@ package final class Multi {
         let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
         if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
         guard socket >= 0 else { return }
-        if isWanted { easy?.socket = socket }
+        if isWanted { easy?.opened = loop.current(socket) }
         _ = running.starved.take(socket)
         let isWatched =
             switch what {
@@ -517,7 +519,7 @@ package final class Multi {
             loop.unwatch(socket)
             return true
         }
-        running.starved.add(easy, on: socket)
+        running.starved.add(easy, on: loop.current(socket))
         return loop.watch(socket, for: .end, owner: id)
     }
 

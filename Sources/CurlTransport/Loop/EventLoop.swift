@@ -209,8 +209,11 @@ package final class EventLoop: @unchecked Sendable {
         sockets.unwatch(socket)
     }
 
+    /// The socket that has this number now.
+    func current(_ number: Int32) -> OpenedSocket { sockets.current(number) }
+
     /// Called when the transfer on `socket` is over; see `SocketSet`.
-    func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
+    func becameIdle(_ socket: OpenedSocket, _ traffic: IdleTraffic) {
         sockets.becameIdle(socket, traffic)
     }
 

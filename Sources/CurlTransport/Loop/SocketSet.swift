@@ -48,6 +48,8 @@ struct SocketSet: ~Copyable {
     private var records: [Record] = []
     /// Our idle sockets, by local port; 0 if they aren't IP.
     private var socketsByPort: [Int: [Int32]] = [:]
+    /// How many sockets were opened through this set.
+    private var openings = 0
     /// Those whose writes may rest.
     private var resting: [Int32] = []
 
@@ -67,6 +69,8 @@ struct SocketSet: ~Copyable {
         var use = Use.none
         /// It is opened and closed through this set.
         var isOurs = false
+        /// See `OpenedSocket`.
+        var opening = 0
         /// Who asked for it last; nil if no one has yet.
         var owner: UInt32?
         /// Its key in `socketsByPort`.
@@ -102,7 +106,14 @@ struct SocketSet: ~Copyable {
     /// Called when `socket` was just opened; it will be closed with `close`.
     mutating func opened(_ socket: Int32) {
         guard makeRecord(for: socket) else { return }
-        records[Int(socket)] = Record(isOurs: true)
+        openings += 1
+        records[Int(socket)] = Record(isOurs: true, opening: openings)
+    }
+
+    /// The socket that has this number now.
+    func current(_ number: Int32) -> OpenedSocket {
+        let isKnown = number >= 0 && Int(number) < records.count
+        return OpenedSocket(number: number, opening: isKnown ? records[Int(number)].opening : 0)
     }
 
     /// Returns the connection's owner, if it is a connection that hadn't been hung up.
@@ -139,11 +150,13 @@ struct SocketSet: ~Copyable {
     }
 
     /// Called when the transfer on `socket` is over and no other has taken the connection since; `traffic` is what may arrive until one
-    /// does.
-    mutating func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) {
+    /// does. Does nothing if the socket has been closed: its number may be that of a connection in use.
+    mutating func becameIdle(_ opened: OpenedSocket, _ traffic: IdleTraffic) {
+        let socket = opened.number
         guard makeRecord(for: socket) else { return }
         let record = records[Int(socket)]
-        guard case .none = record.use, record.isOurs, let owner = record.owner else { return }
+        guard case .none = record.use, record.isOurs, record.opening == opened.opening, let owner = record.owner
+        else { return }
         records[Int(socket)].use = .idle(traffic)
         if case .nothing = traffic, record.localPort == nil { note(socket) }
         guard record.registered != .read else { return }

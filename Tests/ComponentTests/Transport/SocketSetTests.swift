@@ -14,7 +14,7 @@ struct SocketSetTests {
         func opened(_ socket: Int32) { set.opened(socket) }
         func close(_ socket: Int32) -> UInt32? { set.close(socket) }
         func unwatch(_ socket: Int32) { set.unwatch(socket) }
-        func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) { set.becameIdle(socket, traffic) }
+        func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) { set.becameIdle(set.current(socket), traffic) }
         func isWatching(_ socket: Int32) -> Bool { set.isWatching(socket) }
         func poll() -> Int { set.poll() }
         func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
