@@ -101,8 +101,6 @@ let malformedAnswers = Topic("malformed answers") {
     let chunked = "Transfer-Encoding: chunked"
     for (title, answer) in [
         ("status 999", "HTTP/1.1 999 Many\r\nContent-Length: 2\r\n\r\nOK"),
-        ("the same length twice", ok("Content-Length: 2\r\nContent-Length: 2")),
-        ("length and chunks", ok("\(chunked)\r\nContent-Length: 9", "2\r\nOK\r\n0\r\n\r\n")),
         ("a chunk extension", ok(chunked, "2;a=b\r\nOK\r\n0\r\n\r\n")),
         ("more than the length says", ok("Content-Length: 2", "OK and more")),
         ("a second answer that nobody asked for", ok("Content-Length: 2", "OKHTTP/1.1 404 No\r\n\r\n")),
@@ -114,6 +112,19 @@ let malformedAnswers = Topic("malformed answers") {
             let server = try stage.answer(.bytes(answer), .close)
             await stage.load(server.url("/"))
         }
+    }
+    for (title, answer, length) in [
+        ("the same length twice", ok("Content-Length: 2\r\nContent-Length: 2"), "2"),
+        ("length and chunks", ok("\(chunked)\r\nContent-Length: 9", "2\r\nOK\r\n0\r\n\r\n"), "-1"),
+    ] {
+        Scenario(title) { stage in
+            let server = try stage.answer(.bytes(answer), .close)
+            await stage.load(server.url("/"))
+        }
+        .promised(
+            "the expected length of the response's content, which the server has said in an odd way, or not at all.",
+            by: "\(Scenario.foundation)/urlresponse/expectedcontentlength"
+        ) { $0.first("handler", "length") == length }
     }
     for (title, answer) in [
         ("no HTTP at all", "This is no HTTP at all.\r\n\r\n"), ("a mail server's greeting", "220 mail ready\r\n"),
