@@ -57,21 +57,16 @@ struct PackageSwitch {
             if rewritten.importsOurs { users.append(path) }
             if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
         }
-        for link in tree.links {
-            let note = "is a link that leads out of the package, and is left as it is: see to what is there"
-            findings.append(Finding(file: Self.path(of: link, in: root), line: nil, text: note))
-        }
-        for folder in tree.unreadable {
-            findings.append(
-                Finding(file: Self.path(of: folder, in: root), line: nil, text: "can't be read, and is left as it is")
-            )
-        }
+        note(tree.links, "is a link that leads out of the package, and is left as it is: see to what is there")
+        note(tree.unreadable, "can't be read, and is left as it is")
         edit(manifests, for: users, dependency, isConditional: isConditional)
-        for nested in tree.packages where Self.isToBeSwitched(nested, dependency) {
-            let note = "is a package of its own, and is left as it is: switch it by itself"
-            findings.append(Finding(file: Self.path(of: nested, in: root), line: nil, text: note))
-        }
+        let packages = tree.packages.filter { Self.isToBeSwitched($0, dependency) }
+        note(packages, "is a package of its own, and is left as it is: switch it by itself")
         findings += DependencyInspector(root.appendingPathComponent(".build/checkouts")).findings
+    }
+
+    private mutating func note(_ places: [URL], _ text: String) {
+        findings += places.map { Finding(file: Self.path(of: $0, in: root), line: nil, text: text) }
     }
 
     private static func isToBeSwitched(_ nested: URL, _ dependency: PackageDependency) -> Bool {

@@ -16,8 +16,9 @@ extension TaskHandle: StreamOwner {
     /// Notes what is to be done with a stream task. Any thread. If the task is about to complete, that waits until the caller has been answered.
     func add(_ wish: StreamPort.Wish) {
         let (port, isSuspended, isEnding) = shared.withLock { shared in
-            if shared.isEnding { shared.mailbox.holdCompletion() }
-            return (shared.consumer.port, shared.machine.isSuspended, shared.isEnding)
+            let isEnding = shared.isEnding
+            if isEnding { shared.mailbox.holdCompletion() }
+            return (shared.consumer.port, shared.machine.isSuspended, isEnding)
         }
         port?.add(wish, for: self, isSuspended: isSuspended)
         guard isEnding else { return }

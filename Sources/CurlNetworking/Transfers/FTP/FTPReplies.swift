@@ -58,7 +58,6 @@ struct FTPReplies {
         case _ where isComplete:
             break
         case 125, 150:
-            guard !comesAtEnd else { return .incomplete }
             if size == nil, mayAnnounceSize { size = Self.announcedSize(text) }
             return dataBegins().map { .complete($0) } ?? .incomplete
         case 213:

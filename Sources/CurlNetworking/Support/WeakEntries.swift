@@ -1,0 +1,34 @@
+/// A value for each of some objects, by its key, for as long as the object exists. Whoever has the table guards it.
+///
+/// `@unchecked Sendable`: of objects that aren't, callers only use the values.
+struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>: @unchecked Sendable {
+    private struct Entry {
+        weak var object: Object?
+        let value: Value
+    }
+
+    private var entries: [Key: Entry] = [:]
+    /// How many entries there may be before those whose objects are gone are removed: not with each new one.
+    private var room = leastRoom
+    private static var leastRoom: Int { 64 }
+
+    /// How many entries there are, those included whose objects are gone.
+    var count: Int { entries.count }
+
+    subscript(key: Key) -> (object: Object, value: Value)? {
+        guard let entry = entries[key], let object = entry.object else { return nil }
+        return (object, entry.value)
+    }
+
+    mutating func insert(_ object: Object, _ value: Value, for key: Key) {
+        makeRoom()
+        entries[key] = Entry(object: object, value: value)
+    }
+
+    /// Twice as many as are in use fit before the next time, so that a new one costs the same however many there are.
+    private mutating func makeRoom() {
+        guard entries.count >= room else { return }
+        entries = entries.filter { $0.value.object != nil }
+        room = max(Self.leastRoom, 2 * entries.count)
+    }
+}
