@@ -29,6 +29,9 @@ struct SecureStreamTests {
         task.closeWrite()
         #expect(try await recorder.completion() == nil)
         #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodServerTrust])
+        let connection = try #require(recorder.record.value.metrics?.transactionMetrics.first)
+        #expect(connection.negotiatedTLSProtocolVersion == (port == .new ? .TLSv13 : .TLSv12))
+        #expect(connection.negotiatedTLSCipherSuite != nil)
     }
 
     @Test(

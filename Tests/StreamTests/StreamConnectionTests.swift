@@ -201,5 +201,7 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
     func channelReachedEnd(_ channel: Channel) {}
     func channelSentAll(_ channel: Channel) {}
     func channel(_ channel: Channel, failed failure: TransferFailure) { isOpen.open() }
+    func streamSecured(_ session: TLSSession?) {}
+
     func streamFinished(_ error: URLError?) { ending.update { $0 = .finished(error?.code) } }
 }

@@ -86,7 +86,7 @@ struct WebSocketTaskTests {
         #expect(metrics.redirectCount == 1)
         let hops = metrics.transactionMetrics
         #expect(hops.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 101])
-        #expect(hops.map { $0.request.url?.path } == ["/", "/there"])
+        #expect(hops.map(\.request.url) == ["/", "/there"].map { rig.server.webSocketURL($0) })
         #expect(hops.map(\.networkProtocolName) == ["http/1.1", "http/1.1"])
         for hop in hops {
             let sent = try #require(hop.requestStartDate)

@@ -78,7 +78,8 @@ extension CurlOptions {
         /// [CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS](https://curl.se/libcurl/c/CURLOPT_HAPPY_EYEBALLS_TIMEOUT_MS.html).
         public var happyEyeballsDelay: Duration?
 
-        /// How many bytes per second each task may receive on average. The default is no limit. Source:
+        /// How many bytes per second each task may receive on average. The default is no limit. Up to a hundred buffers
+        /// (``receiveBufferSize``) can come at once before libcurl waits. Source:
         /// [CURLOPT_MAX_RECV_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_RECV_SPEED_LARGE.html).
         public var maximumReceiveRate: Int?
 

@@ -106,7 +106,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Why the task failed; nil until it has completed, and if it succeeded.
     open var error: (any Error)? { engine?.snapshot.error }
 
-    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over.
+    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over, but
+    /// what is wished of it is still done with that task: nobody knows exactly when it becomes one.
     open var state: URLSessionTask.State { engine?.state(of: self) ?? .suspended }
 
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is

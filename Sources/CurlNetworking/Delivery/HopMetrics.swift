@@ -12,7 +12,9 @@ struct HopMetrics: Sendable {
         case other
     }
 
-    let request: URLRequest
+    private(set) var request: URLRequest
+    /// The request's own URL says so; the one that is shown needn't.
+    private let isSecure: Bool
     let source: Source
     let start: Date
     /// nil for network hops, whose end libcurl knows better.
@@ -33,6 +35,7 @@ struct HopMetrics: Sendable {
 
     init(_ request: URLRequest, source: Source = .network, start: Date = Date()) {
         self.request = request
+        isSecure = request.url.flatMap(Scheme.init)?.isSecure ?? false
         self.source = source
         self.start = start
     }
@@ -62,13 +65,17 @@ extension HopMetrics {
         return statistics.newConnections == 0 && statistics.requestStarted != nil
     }
 
-    private var isSecure: Bool { request.url.flatMap(Scheme.init)?.isSecure ?? false }
-
     /// The response as the task or its delegate got it, or would have got it.
     var madeResponse: URLResponse? {
         if let response { return response.object }
         guard let head, let url = request.url else { return nil }
         return head.response(at: url)
+    }
+
+    /// Has `madeResponse` and everything else as before, and the request as the program knows it.
+    mutating func showRequest(by shown: (URL) -> URL) {
+        if response == nil, let head, let url = request.url { response = TaskResponse(head, at: url) }
+        request.url = request.url.map(shown)
     }
 }
 
@@ -96,7 +103,15 @@ extension HopMetrics {
         return max(requestStart, min(bodySent, responseStart ?? bodySent))
     }
 
-    var responseStart: Date? { source == .network ? date(statistics?.responseStarted) : response == nil ? nil : start }
+    var responseStart: Date? {
+        guard source == .network else { return response == nil ? nil : start }
+        return hasResponse ? date(statistics?.responseStarted) : nil
+    }
+
+    /// libcurl also takes the end of a connection for the first byte.
+    private var hasResponse: Bool {
+        head != nil || statistics.map { $0.responseHeadSize > 0 || $0.responseBodySize > 0 } ?? false
+    }
 
     var responseEnd: Date? {
         guard let responseStart else { return nil }

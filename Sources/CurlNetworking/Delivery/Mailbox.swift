@@ -141,11 +141,11 @@ struct Mailbox {
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
 
     private var hasNext: Bool {
-        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(hasNoMessage && hasNoBody)
+        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(hasNoDueMessage && hasNoBody)
     }
 
-    /// Whether the next message, if there is one, is a completion that has to wait.
-    private var hasNoMessage: Bool {
+    /// Whether there is no message, or the next is a completion that has to wait.
+    private var hasNoDueMessage: Bool {
         switch messages.first {
         case .completed: completionHolds > 0
         case .some: false

@@ -29,23 +29,25 @@ extension ConnectionPool {
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
         }
         let multiplexes = admission.isKnownToMultiplex(ticket)
-        options.waitsForMultiplexing = multiplexes && !admission.hasOverdue(at: ticket)
         options.reportsConnection = admission.isAwaited(ticket) || multiplexes && plan.quirks.forgetsWaiting
-        if plan.sharesWhenAnswered { options.closing = .unlessAnswered }
+        if plan.sharesWhenAnswered, options.closing == .never { options.closing = .unlessAnswered }
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections
-        options.usesNewConnection =
+        let reuse = multiplexes && !admission.hasOverdue(at: ticket) ? TransferOptions.Reuse.awaited : .possible
+        options.reuse =
             switch choice {
-            case .any: false
+            case .any: reuse
             // If one idle HTTP/1.1 connection is dead, so may the others be; a multiplexed one is known to be dead, and isn't chosen again.
-            case .new: !multiplexes || plan.hasPriorKnowledge
-            case .own: true
+            case .new: multiplexes && !plan.hasPriorKnowledge ? reuse : .none
+            case .own: .none
             }
-        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, !options.usesNewConnection {
+        // It is sent again already.
+        if options.reuse == .none, options.mostSends != nil { options.mostSends = 1 }
+        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none {
             // A request that was cancelled may have left a place on an established connection for one that others wait for.
             let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
-            if joins { options.versionOverride = .joinsPriorKnowledge } else { options.usesNewConnection = true }
+            if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
         }
         guard multiplexes || plan.mayMultiplex, headSize > Self.largestHTTP2Head else { return }
         guard !plan.hasPriorKnowledge else {
@@ -53,7 +55,7 @@ extension ConnectionPool {
             throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
         }
         options.versionOverride = .http1
-        options.waitsForMultiplexing = false
+        if options.reuse == .awaited { options.reuse = .possible }
     }
 
     /// Sets up `options` for a channel to the ticket's origin, and lets those go ahead that wait for a connection they can share.

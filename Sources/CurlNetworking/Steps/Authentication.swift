@@ -7,8 +7,6 @@ struct Authentication {
     struct Use {
         var space: ProtectionSpace
         var credential: Credential
-        /// The delegate's own object, to be stored once it has proved valid.
-        var toBeStored: URLCredential?
         /// The session's other tasks may use it.
         var isShared: Bool
         /// The nonce that the task alone uses; nil for the session's. A credential that isn't shared always has one.

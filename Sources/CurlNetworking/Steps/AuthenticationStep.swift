@@ -137,9 +137,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             // On a tunnel that already existed, nothing was sent.
             if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
             let use = sent.use
-            coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
-            guard let object = use.toBeStored, let storage = host.session.settings.credentialStorage else { continue }
-            state?.uses[party]?.toBeStored = nil
+            let object = coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
+            guard let object, let storage = host.session.settings.credentialStorage else { continue }
             let space = use.space.forDelegate
             // Storages notify observers, and may be the program's own.
             WorkThreads.blocking.run { storage.store(object, for: space) }
@@ -223,7 +222,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             state?.refuses(credential, space) == false
         {
             // It was set for exactly this proxy.
-            return use(credential, nil, for: space, host)
+            let use = Authentication.Use(space: space, credential: credential, isShared: true)
+            return answer(with: use, host)
         }
         guard let storage = host.session.settings.credentialStorage else {
             return ask(about: space, held, proposing: nil, host)
@@ -288,7 +288,9 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
                 // What was refused would be refused again.
                 state?.refuses(credential, space) == false
             else { return deliverChallenge(host) }
-            use(credential, object, for: space, host)
+            let isShared = object.persistence != .none
+            let use = Authentication.Use(space: space, credential: credential, isShared: isShared)
+            self.answer(with: use, storing: isShared ? object : nil, host)
         case .performDefaultHandling:
             if let proposed = challenged.proposed { return self.answer(with: proposed, host) }
             // Programs often don't know these schemes, and the server offers Basic as well.
@@ -301,32 +303,17 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
     }
 
-    /// `object` is the delegate's; nil for a proxy's own credential.
-    private func use(
-        _ credential: Credential,
-        _ object: URLCredential?,
-        for space: ProtectionSpace,
-        _ host: any StepHost
-    ) {
-        let isShared = object?.persistence != URLCredential.Persistence.none
-        let use = Authentication.Use(
-            space: space,
-            credential: credential,
-            toBeStored: isShared ? object : nil,
-            isShared: isShared
-        )
-        answer(with: use, host)
-    }
-
     /// Sends the request again with the credential.
-    private func answer(with use: Authentication.Use, _ host: any StepHost) {
+    ///
+    /// - Parameter object: The delegate's, to be stored once it has been accepted.
+    private func answer(with use: Authentication.Use, storing object: URLCredential? = nil, _ host: any StepHost) {
         guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
         var use = use
         use.isAccepted = false
         use.url = challenged.request.url
         if use.isShared {
             host.session.authenticationCoordinator.withSpaces {
-                $0.set(use.credential, for: use.space, digest: offer.digest)
+                $0.set(use.credential, for: use.space, digest: offer.digest, toBeStored: object)
             }
         } else {
             use.digest = offer.digest

@@ -272,8 +272,10 @@ final class CacheStep: Step, @unchecked Sendable {
             return .load(stored)
         }
         if case .contradicted = stored { return .follow(request) }
-        if demand != nil, case .follow = host.redirectDecision(for: received, count: 0) {
-            dropSuperseded(by: head, to: request, host)
+        guard demand != nil else { return .pass }
+        switch host.redirectDecision(for: received, count: 0) {
+        case .follow, .refuse: dropSuperseded(by: head, to: request, host)
+        case .deliver, .fail: break
         }
         return .pass
     }

@@ -22,7 +22,7 @@ final class RedirectStep: Step, @unchecked Sendable {
             if let refusal { throw refusal }
             return .follow(counted(next))
         }
-        return .hold(ask(about: try received.head.response(to: received.request), next, refusal: refusal, host))
+        return .hold(ask(about: try received.head.response(to: received.request), next, refusal, host))
     }
 
     /// A program's protocol class has reported a redirect to `request`.
@@ -37,7 +37,7 @@ final class RedirectStep: Step, @unchecked Sendable {
         guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
             return .follow(counted(next))
         }
-        return .ask(ask(about: response, next, host), response)
+        return .ask(ask(about: response, next, nil, host), response)
     }
 
     private func counted(_ next: URLRequest) -> URLRequest {
@@ -49,7 +49,7 @@ final class RedirectStep: Step, @unchecked Sendable {
     private func ask(
         about response: HTTPURLResponse,
         _ next: URLRequest,
-        refusal: URLError? = nil,
+        _ refusal: URLError?,
         _ host: any StepHost
     ) -> HeldResponse {
         let held = HeldResponse()
@@ -57,19 +57,23 @@ final class RedirectStep: Step, @unchecked Sendable {
         host.owner.ask(
             .redirect(response, next) { [weak self, weak host] answer in
                 guard let self, let host else { return }
-                let isRefused = answer.map { RedirectPolicy.isRefused($0, like: next) } ?? false
-                host.owner.submit { self.answered(held, answer, isRefused ? refusal : nil, host) }
+                var result = Result<URLRequest?, URLError>.success(answer)
+                if let refusal, let answer, RedirectPolicy.isRefused(answer, like: next) { result = .failure(refusal) }
+                host.owner.submit { [result] in self.answered(held, result, host) }
             }
         )
         return held
     }
 
     /// Only the first answer counts, and none after the task's end.
-    private func answered(_ held: HeldResponse, _ next: URLRequest?, _ refusal: URLError?, _ host: any StepHost) {
+    private func answered(_ held: HeldResponse, _ answer: Result<URLRequest?, URLError>, _ host: any StepHost) {
         guard asked === held else { return }
         asked = nil
-        if let refusal { return host.fail(refusal) }
-        host.release(held, next.map { .follow(counted($0)) } ?? .pass)
+        switch answer {
+        case .success(let next?): host.release(held, .follow(counted(next)))
+        case .success(nil): host.release(held, .pass)
+        case .failure(let refusal): host.fail(refusal)
+        }
     }
 
     func stop(_ host: any StepHost) {

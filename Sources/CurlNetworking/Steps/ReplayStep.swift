@@ -1,7 +1,7 @@
 import Foundation
 
 /// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
-/// be restarted.
+/// be restarted. One that may not be carried out twice is repeated only once here: on a connection of its own.
 final class ReplayStep: Step, @unchecked Sendable {
     /// That of the next request.
     private var connection = ConnectionChoice.any
@@ -13,7 +13,8 @@ final class ReplayStep: Step, @unchecked Sendable {
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error != nil else { return .pass }
         switch (ending.loss, connection) {
-        case (.keptConnection, .any) where host.budget.spendReplay(): connection = .new
+        case (.keptConnection, .any) where host.budget.spendReplay():
+            connection = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? .new : .own
         case (.everyConnection, .any) where host.budget.spendReplay(),
             (.everyConnection, .new) where host.budget.spendReplay():
             connection = .own

@@ -128,7 +128,7 @@ final class UploadStep: Step, @unchecked Sendable {
     /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor if the program speaks the
     /// protocol itself, with fields of the request or of the session.
     private static func maySend(_ request: URLRequest, _ lines: [String]) -> Bool {
-        !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(request.httpMethod ?? "GET")
+        UploadResource.mayCreate(request.httpMethod ?? "GET")
             && !lines.contains(where: UploadField.isOfProtocol)
     }
 

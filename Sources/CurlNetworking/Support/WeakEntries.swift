@@ -20,15 +20,25 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
         return (object, entry.value)
     }
 
-    mutating func insert(_ object: Object, _ value: Value, for key: Key) {
-        makeRoom()
+    /// Objects that were looked at, for the caller to release once its lock is open: each of them may be the last reference by then.
+    typealias Seen = [Object]
+
+    mutating func insert(_ object: Object, _ value: Value, for key: Key) -> Seen {
+        let seen = makeRoom()
         entries[key] = Entry(object: object, value: value)
+        return seen
     }
 
     /// Twice as many as are in use fit before the next time, so that a new one costs the same however many there are.
-    private mutating func makeRoom() {
-        guard entries.count >= room else { return }
-        entries = entries.filter { $0.value.object != nil }
+    private mutating func makeRoom() -> Seen {
+        guard entries.count >= room else { return [] }
+        var seen: Seen = []
+        entries = entries.filter { entry in
+            guard let object = entry.value.object else { return false }
+            seen.append(object)
+            return true
+        }
         room = max(Self.leastRoom, 2 * entries.count)
+        return seen
     }
 }

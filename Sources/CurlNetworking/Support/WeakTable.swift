@@ -11,11 +11,12 @@ final class WeakTable<Key: Hashable & Sendable, Object: AnyObject & Sendable>: S
 
     /// The object for `key`; if there is none, `make` makes it, with the table locked.
     func object(for key: Key, make: () -> Object) -> Object {
-        entries.withLock { entries in
-            if let object = entries[key]?.object { return object }
+        let (object, seen) = entries.withLock { entries in
+            if let object = entries[key]?.object { return (object, []) }
             let object = make()
-            entries.insert(object, (), for: key)
-            return object
+            return (object, entries.insert(object, (), for: key))
         }
+        withExtendedLifetime(seen) {}
+        return object
     }
 }

@@ -60,7 +60,9 @@ struct HopLog {
     mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
         endHop(of: handle)
         if let attempt { add(attempt) }
-        let interval = DateInterval(start: handle.creation, end: max(handle.creation, Date()))
+        // The hops' times are those of other clocks.
+        let end = max(Date(), handle.creation, hops.last?.responseEnd ?? handle.creation)
+        let interval = DateInterval(start: handle.creation, end: end)
         return TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)
     }
 }
@@ -72,5 +74,10 @@ extension TaskMetrics {
             status == hops[last].head?.status
         else { return }
         hops[last].response = response
+    }
+
+    /// Shows the requests as the program knows them.
+    mutating func showRequests(by shown: (URL) -> URL) {
+        for index in hops.indices { hops[index].showRequest(by: shown) }
     }
 }

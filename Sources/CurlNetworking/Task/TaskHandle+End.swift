@@ -10,6 +10,7 @@ extension TaskHandle {
             shared.outcome = shared.consumer.shown(outcome)
             if var metrics {
                 metrics.showLast(shared.response)
+                if case .webSocket(let exchange) = shared.consumer { metrics.showRequests(by: exchange.shown) }
                 shared.metrics = metrics
             }
             let schedules = shared.post(resumeData: resumeData)

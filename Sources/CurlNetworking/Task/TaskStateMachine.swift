@@ -92,7 +92,7 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts, but resume data can still be asked for alone. After the transfer, one without resume data still withholds
+    /// The first cancellation counts, but a plain one after one for resume data withholds a result. After the transfer, a plain one still withholds
     /// what the owner hasn't seen; there is nothing left to resume.
     mutating func cancel(_ kind: Cancellation) -> Bool {
         switch (stage, cancellation) {

@@ -59,8 +59,8 @@ package final class Channel: TransferHandler {
         case connecting
         /// `shared` is nil if only libcurl can use the socket.
         case open(socket: Int32, shared: PlainSocket?)
-        /// Closed by its owner, or lost.
-        case closed
+        /// Closed by its owner, or lost. libcurl's measurements outlive its handle.
+        case closed(TransferStatistics)
     }
 
     private let multi: Multi
@@ -155,8 +155,10 @@ package final class Channel: TransferHandler {
         }
     }
 
-    /// libcurl's statistics of the connection; nil once the channel is closed.
-    package var statistics: TransferStatistics? { easy?.statistics }
+    /// libcurl's measurements of the connection; of one that is closed, those at its end.
+    package var statistics: TransferStatistics? {
+        if case .closed(let statistics) = state { statistics } else { easy?.statistics }
+    }
     package var tlsSession: TLSSession? { easy?.tlsSession }
     package var phase: TransferPhase {
         switch state {
@@ -173,7 +175,7 @@ package final class Channel: TransferHandler {
     /// Closes the connection. Nothing is reported after this.
     package func close() {
         guard let easy = easy.take() else { return }
-        state = .closed
+        state = .closed(easy.statistics)
         output.removeAll()
         early = nil
         loop.cancel(readSoon)

@@ -76,7 +76,7 @@ enum Callbacks {
         easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
-        guard hasWholeBody, easy.connections?.mayCarry(easy) != false else {
+        guard hasWholeBody, easy.connections?.mayCarry(easy) != false, easy.sharing.takeSend() else {
             easy.sharing.wasRefused = true
             return abortPrerequest
         }

@@ -17,9 +17,18 @@ import CCurlNetworkingLibcurl
 /// And once it has read as much of a response as its `Content-Length` says, it reads no more for that stream, not even how much more of the
 /// request's body the server takes. HTTP/2 frames say where a response ends, so libcurl is kept from looking at the length where the head comes
 /// before the body has been sent. The handler has to look at it.
+///
+/// Nor does a transfer whose rate is limited read what has arrived meanwhile when its time has come, which libcurl may notice in any call. So it is made
+/// to read several times a second.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
+    /// How many of the transfers are limited in their rate.
+    private var limitedCount = 0
+    private var readsForLimited = false
+
+    /// How often those that are limited read, at least.
+    static let intervalOfReads = Duration.milliseconds(100)
 
     /// There is nothing to look at.
     var isIdle: Bool { transfers.isEmpty && suspects.isEmpty }
@@ -30,7 +39,9 @@ struct HTTP2StalledInput {
         guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
         let isMultiplexed = easy.longInfo(CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
         easy.http2Input.isMultiplexed = isMultiplexed
-        if isMultiplexed { transfers[ObjectIdentifier(easy)] = easy }
+        guard isMultiplexed else { return }
+        transfers[ObjectIdentifier(easy)] = easy
+        if easy.http2Input.isLimited { limitedCount += 1 }
     }
 
     /// Called with each line of a response's head, whose first comes before libcurl reads the fields. Within libcurl.
@@ -64,6 +75,7 @@ struct HTTP2StalledInput {
         switch easy.http2Input.isMultiplexed {
         case true?:
             transfers[ObjectIdentifier(easy)] = nil
+            if easy.http2Input.isLimited { limitedCount -= 1 }
             if result?.code != CURLE_OK || hasOthers { addSuspect(easy) }
         case nil where result.map { Self.lossesOfHTTP2.contains($0.code) } ?? false:
             addSuspect(easy)
@@ -78,6 +90,20 @@ struct HTTP2StalledInput {
 
     private mutating func addSuspect(_ easy: EasyHandle) {
         if let group = easy.connections { suspects[ObjectIdentifier(group)] = group }
+    }
+
+    var hasLimited: Bool { limitedCount > 0 }
+
+    /// It is time for those that are limited to read.
+    mutating func readForLimited() {
+        readsForLimited = hasLimited
+    }
+
+    /// The transfers that libcurl is to read for since their rate is limited.
+    mutating func takeLimited() -> [EasyHandle] {
+        guard readsForLimited else { return [] }
+        readsForLimited = false
+        return transfers.values.filter { $0.http2Input.isLimited && !$0.isPaused }
     }
 
     /// The sockets that libcurl is to look at now.
@@ -120,6 +146,8 @@ struct HTTP2InputState {
     var hasBegunRequest = false
     /// libcurl doesn't look at the length that the response's head gives.
     var ignoresLength = false
+    /// It receives or sends no more than so many bytes a second.
+    var isLimited = false
     /// libcurl has been made to read for the upload since it could last have sent the body's end.
     private(set) var wasReadFor = false
     /// How often it has been since the handler last said that nothing follows.

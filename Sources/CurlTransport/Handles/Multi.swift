@@ -23,7 +23,10 @@ package final class Multi {
     private var channels: [Int32: Channel] = [:]
 
     /// libcurl's timer.
-    private lazy var deadline = Deadline { [unowned self] in runTimers() }
+    private lazy var deadline = Deadline { [unowned self] in
+        stalledInput?.readForLimited()
+        runTimers()
+    }
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
@@ -58,6 +61,8 @@ package final class Multi {
     private struct Timers {
         /// libcurl has set its timer to 0 ms: it fires in the next round of the turn.
         var areDue = false
+        /// When libcurl wants them to be run; nil for never, and for at once.
+        var time: MonotonicTime?
         /// How often they have run.
         var runs = 0
     }
@@ -125,7 +130,7 @@ package final class Multi {
         tlsSessions = nil
         noConnections = nil
         idleClock.closed()
-        timers.areDue = false
+        (timers.areDue, timers.time) = (false, nil)
         loop.cancel(deadline)
         loop.cancel(idleDeadline)
         Unmanaged.passUnretained(self).release()
@@ -318,7 +323,9 @@ package final class Multi {
     func runTimers() {
         guard hasHandle else { return }
         timers.runs += 1
+        if timers.time.map({ $0 <= loop.now }) == true { timers.time = nil }
         act(on: CURL_SOCKET_BAD, 0)
+        if !deadline.isScheduled { setDeadline() }
     }
 
     private func act(on socket: Int32, _ action: Int32) {
@@ -346,15 +353,17 @@ package final class Multi {
             settleHandlers()
         }
         let uploads = stalledInput?.takeUploads() ?? []
-        for easy in uploads { read(for: easy) }
-        return !sockets.isEmpty || !uploads.isEmpty
+        // It reads before it writes, so the end of the body that goes out in one run is noticed in the next; and a socket that was full for the
+        // first may take it in the second.
+        for easy in uploads { read(for: easy, times: 3) }
+        let limited = stalledInput?.takeLimited() ?? []
+        for easy in limited { read(for: easy, times: 1) }
+        return !sockets.isEmpty || !uploads.isEmpty || !limited.isEmpty
     }
 
     /// Makes libcurl read for this transfer, which runs, though nothing says that anything has arrived.
-    private func read(for easy: EasyHandle) {
-        // It reads before it writes, so the end of the body that goes out in one run is noticed in the next; and a socket that was full for the
-        // first may take it in the second.
-        for _ in 1...3 {
+    private func read(for easy: EasyHandle, times: Int) {
+        for _ in 0..<times {
             // What is due already would take that chance away from it.
             runTimers()
             settleHandlers()
@@ -527,12 +536,18 @@ package final class Multi {
     func timerChanged(_ milliseconds: Int) {
         guard hasHandle, !isClosed else { return }
         timers.areDue = milliseconds == 0
-        if milliseconds > 0 {
-            loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
-        } else {
-            loop.cancel(deadline)
-        }
+        timers.time = milliseconds > 0 ? loop.now + .milliseconds(milliseconds) : nil
+        setDeadline()
         if timers.areDue { needsSettling() }
+    }
+
+    private func setDeadline() {
+        var time = timers.time
+        if stalledInput?.hasLimited == true {
+            let next = loop.now + HTTP2StalledInput.intervalOfReads
+            time = min(next, time ?? next)
+        }
+        if let time { loop.schedule(deadline, at: time) } else { loop.cancel(deadline) }
     }
 
     /// `easy` has a connection, and libcurl begins to send its request, perhaps again.

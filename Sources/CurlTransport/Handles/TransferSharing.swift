@@ -15,4 +15,13 @@ struct TransferSharing {
     var connectTimeout: Duration?
     /// `Callbacks.prerequest` has kept the request from going out on the connection that libcurl had chosen.
     var wasRefused = false
+    /// How often the request may still go out; nil for any number.
+    var sendsLeft: Int?
+
+    /// Called when the request is about to go out. False if it must not any more.
+    mutating func takeSend() -> Bool {
+        guard let left = sendsLeft else { return true }
+        sendsLeft = left - 1
+        return left > 0
+    }
 }

@@ -32,8 +32,8 @@ package struct FTPOptions: EasyOptions, Sendable {
 
     /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known beforehand.
     package var isOfFile: Bool {
-        let end = url.utf8.suffix(7).map { $0 | 0x20 }
-        if url.hasSuffix("/") || end == Array(";type=a".utf8) || end == Array(";type=d".utf8) { return false }
+        let end = url.suffix(7).lowercased()
+        if end.hasSuffix("/") || end == ";type=a" || end == ";type=d" { return false }
         return url.utf8.dropFirst("ftps://".utf8.count).contains(UInt8(ascii: "/"))
     }
 

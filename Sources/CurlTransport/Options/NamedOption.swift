@@ -39,6 +39,8 @@ package struct NamedOption: Sendable {
     /// Whether it names trusted authorities, which a `TrustStore` would override.
     var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
 
+    var limitsRate: Bool { option == CURLOPT_MAX_RECV_SPEED_LARGE || option == CURLOPT_MAX_SEND_SPEED_LARGE }
+
     /// Every option of this libcurl, without aliases.
     package static var all: [NamedOption] {
         var options: [NamedOption] = []
@@ -56,6 +58,7 @@ extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
         // libcurl's own decoding can't be interrupted within a body, and stays off.
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
+        if option.limitsRate { http2Input.isLimited = number > 0 }
         // A resumed session was verified earlier, so the delegate wouldn't be asked.
         if option.name == "SSL_SESSIONID_CACHE", tls.asksAboutServer { return }
         switch option.kind {

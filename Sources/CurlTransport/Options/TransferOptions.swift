@@ -36,10 +36,17 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var acceptEncoding: String?
     /// In bytes: the most that one read from the socket returns.
     package var receiveBufferSize = ReceiveBuffer.small
-    /// Always opens a connection instead of reusing one.
-    package var usesNewConnection = false
-    /// Waits for a multiplexed connection rather than opening another: only for origins known to speak HTTP/2.
-    package var waitsForMultiplexing = false
+    /// How often the request may go out: libcurl repeats it by itself on other connections. nil for as often as libcurl wants.
+    package var mostSends: Int?
+    /// Whether the transfer may use a connection that others have opened.
+    package enum Reuse: Sendable, Equatable {
+        case possible
+        /// The same, and it waits for a multiplexed one rather than opening another: only for origins known to speak HTTP/2.
+        case awaited
+        case none
+    }
+
+    package var reuse = Reuse.possible
     /// Whether the connection is closed after the transfer, unless others use it.
     package enum Closing: Sendable, Equatable {
         case never
@@ -114,8 +121,13 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
             try easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding)
             try easy.set(CURLOPT_HTTP_CONTENT_DECODING, false)
         }
-        if usesNewConnection { try easy.set(CURLOPT_FRESH_CONNECT, true) }
-        if waitsForMultiplexing { try easy.set(CURLOPT_PIPEWAIT, true) }
+        // These have several steps, each with the request.
+        if connectionAuthentication == nil, proxy.authentication == nil { easy.sharing.sendsLeft = mostSends }
+        switch reuse {
+        case .possible: break
+        case .awaited: try easy.set(CURLOPT_PIPEWAIT, true)
+        case .none: try easy.set(CURLOPT_FRESH_CONNECT, true)
+        }
         switch closing {
         case .never: break
         case .unlessAnswered: try easy.closeConnectionUnlessAnswered()

@@ -283,6 +283,15 @@ extension BackgroundTests {
             #expect(rig.server.requests.contains { $0.header("Range") != nil })
         }
 
+        @Test("A response of unknown length that breaks off three times after the same bytes has ended like that")
+        func unannouncedEnd() async throws {
+            let rig = try BackgroundRig { _ in .raw([.bytes("HTTP/1.1 200 OK\r\n\r\nhello"), .reset]) }
+            defer { rig.end() }
+            let task = rig.download()
+            #expect(try await rig.delegate.completion(of: task)?.code == .networkConnectionLost)
+            #expect(rig.server.requestCount == 3)
+        }
+
         @Test("What takes longer than the time-out for resources ends, however often the network fails")
         func resourceTimeout() async throws {
             let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in

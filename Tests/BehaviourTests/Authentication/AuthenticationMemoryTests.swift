@@ -106,6 +106,32 @@ struct AuthenticationMemoryTests {
         #expect(storage.allCredentials.isEmpty)
     }
 
+    @Test("It is stored as well if its task was cancelled, and another's request has proven it good")
+    func persistenceForAnother() async throws {
+        let (asked, gate) = (Gate(), Gate())
+        defer { gate.open() }
+        let rig = try Rig(delegate: DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })) { request in
+            guard request.header("Authorization") != nil else {
+                return .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            }
+            guard request.path == "/held" else { return .text("open") }
+            asked.open()
+            return .never
+        } configure: {
+            $0.urlCredentialStorage = URLCredentialStorage()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/held"))
+        task.resume()
+        try await asked.wait()
+        task.cancel()
+        #expect(await rig.session.load(rig.url("/")).text == "open")
+        // The storage is changed on another thread.
+        let storage = try #require(rig.session.configuration.urlCredentialStorage)
+        try await eventually { !storage.allCredentials.isEmpty }
+        #expect(storage.defaultCredential(for: try #require(storage.allCredentials.keys.first))?.user == "user")
+    }
+
     @Test(
         "One that is to persist is stored once it has proven good",
         arguments: [URLCredential.Persistence.forSession, .permanent]

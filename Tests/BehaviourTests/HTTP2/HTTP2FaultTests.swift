@@ -290,6 +290,24 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests.map(\.connection) == [1, 1, 1, 1])
     }
 
+    @Test("A POST reaches a server that hangs up on everything three times at most")
+    func repeatedPosts() async throws {
+        let server = try Server { _ in [.waitForBody, .hangUp] }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let bodies = (10..<30).map { "body \($0)" }
+        await withTaskGroup(of: URLError.Code?.self) { group in
+            for body in bodies {
+                let request = URLRequest(server.url(), method: "POST", body: Data(body.utf8))
+                group.addTask { await session.load(request).error?.code }
+            }
+            for await code in group { #expect(code == .networkConnectionLost) }
+        }
+        let arrived = server.state.value.bodies.values.map { String(decoding: $0, as: UTF8.self) }
+        for body in bodies { #expect(arrived.filter { $0 == body }.count <= 3, "\(body)") }
+    }
+
     @Test("A connection that dies without a word is replaced once")
     func dead() async throws {
         let server = try Server { $0.connection == 1 && $0.stream > 1 ? [.hangUp] : Server.text("hello") }

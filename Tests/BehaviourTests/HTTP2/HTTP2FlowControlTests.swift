@@ -30,6 +30,28 @@ struct HTTP2FlowControlTests {
         }
     }
 
+    @Test("A body whose rate is limited comes to its end, of known length or not", arguments: [true, false])
+    func rates(hasLength: Bool) async throws {
+        let content = GeneratedBody.bytes(seed: 11, length: 300_000)
+        let length = hasLength ? [("content-length", "300000")] : []
+        let server = try ScriptedHTTP2Server { _ in
+            [.headers(ScriptedHTTP2Server.fields(length), ends: false)]
+                + stride(from: 0, to: content.count, by: 10_000).map {
+                    .data(content[$0..<($0 + 10_000)], ends: $0 + 10_000 == content.count)
+                }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.connections.maximumReceiveRate = 200_000
+            // Far beyond the test's own limit.
+            $0.timeoutIntervalForRequest = 600
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).data == content)
+    }
+
     @Test(
         "A suspended task doesn't hold up the others, and goes on where it was",
         arguments: [NginxHTTP2.Listener.plain, .tls]

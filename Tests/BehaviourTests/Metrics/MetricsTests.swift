@@ -164,6 +164,16 @@ struct MetricsTests {
         #expect(lost.responseStartDate == nil && lost.responseEndDate == nil)
     }
 
+    @Test("A response that never came has no dates")
+    func noResponse() async throws {
+        let rig = try Rig { _ in .fault(.beforeAnyByte) }
+        defer { rig.stop() }
+        let metrics = try await Self.metrics(of: URLRequest(url: rig.url("/")), in: rig.session)
+        let transaction = try #require(metrics.transactionMetrics.last)
+        #expect(transaction.response == nil && transaction.requestStartDate != nil)
+        #expect(transaction.responseStartDate == nil && transaction.responseEndDate == nil)
+    }
+
     @Test("A refused connection has no answer, and no date behind the attempt")
     func refused() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:\(LoopbackServer.unusedPort())/"))

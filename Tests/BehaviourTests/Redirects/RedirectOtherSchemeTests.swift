@@ -101,6 +101,30 @@ struct RedirectOtherSchemeTests {
         #expect(willing.redirects.value.count == 20)
     }
 
+    @Test("One that a delegate leads elsewhere leaves no older response in the cache")
+    func elsewhereFromCache() async throws {
+        let server = try LoopbackServer { request in
+            switch (request.path, request.ordinal) {
+            case ("/from", 2): .redirect(to: Self.callback)
+            case ("/from", 1): .text("old").header("Cache-Control", "max-age=1000")
+            default: .text("new").header("Cache-Control", "max-age=1000")
+            }
+        }
+        defer { server.stop() }
+        let to = server.url("/to")
+        let delegate = DecidingDelegate(onRedirect: { $0.answer(URLRequest(url: to)) })
+        let cache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        let session = URLSession.forTest(delegate: delegate) { $0.urlCache = cache }
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url("/from"))
+        #expect(await session.load(request).text == "old")
+        request.cachePolicy = .reloadIgnoringLocalCacheData
+        #expect(await session.load(request).text == "new")
+        request.cachePolicy = .useProtocolCachePolicy
+        #expect(await session.load(request).text == "new")
+        #expect(server.requests.map(\.path) == ["/from", "/from", "/to", "/from"])
+    }
+
     @Test("A delegate that doesn't implement the method lets it fail")
     func unanswered() async throws {
         let delegate = RecordingDelegate()

@@ -18,6 +18,9 @@ struct UploadIdleStreamTests {
         .bytes("HTTP/1.1 \(status) X\r\nContent-Length: \(length)\r\n\r\n\(body)")
     }
 
+    /// libcurl asks for more of the body all the same, since the connection is to close anyway.
+    private static let endless = LoopbackServer.Step.bytes("HTTP/1.1 403 X\r\nConnection: close\r\n\r\nearly")
+
     private static let chunkedSuccess = LoopbackServer.Step.bytes(
         "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n0\r\n\r\n"
     )
@@ -47,6 +50,19 @@ struct UploadIdleStreamTests {
             #expect((task.response as? HTTPURLResponse)?.statusCode == status)
             #expect(source.record.value.body == Data("early".utf8))
         }
+    }
+
+    @Test("An error without an end, on a connection that is to close, times out", arguments: [nil, "2000"])
+    func endlessError(length: String?) async throws {
+        let (source, stream, directory) = try idleStream()
+        defer { withExtendedLifetime(directory) { try? stream.finish() } }
+        let rig = try Rig(answering: .atHead, delegate: source) { _ in
+            .raw([.receive(upTo: 1000) { _ in [Self.endless, .never] }])
+        }
+        defer { rig.stop() }
+        let task = upload(rig, length, timeout: 1)
+        #expect(try await source.completion()?.code == .timedOut)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 403)
     }
 
     @Test("A server that goes away long after its answer was complete is noticed")
@@ -89,8 +105,9 @@ struct UploadIdleStreamTests {
         return (StreamSource { _ in stream.stream }, stream, directory)
     }
 
-    private func upload(_ rig: Rig, _ length: String?) -> URLSessionUploadTask {
+    private func upload(_ rig: Rig, _ length: String?, timeout: TimeInterval = 60) -> URLSessionUploadTask {
         var request = URLRequest(rig.url("/"), method: "POST")
+        request.timeoutInterval = timeout
         request.setValue(length, forHTTPHeaderField: "Content-Length")
         let task = rig.session.uploadTask(withStreamedRequest: request)
         task.resume()

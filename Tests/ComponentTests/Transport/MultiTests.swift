@@ -194,7 +194,7 @@ struct MultiTests {
             loud.headers = ["X-A: b", "Accept: text/loud", "User-Agent: loud"]
             loud.credentials = ("user", "password")
             loud.acceptEncoding = "gzip"
-            loud.waitsForMultiplexing = true
+            loud.reuse = .awaited
             let first = RecordedTransfer(requestBody: Data("xyz".utf8))
             try await rig.run(first, loud)
             let quiet = Self.get(server, "/quiet")

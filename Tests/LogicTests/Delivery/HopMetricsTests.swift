@@ -19,6 +19,7 @@ struct HopMetricsTests {
         statistics.connected = .milliseconds(20)
         statistics.requestStarted = .milliseconds(40)
         statistics.responseStarted = .milliseconds(80)
+        statistics.responseHeadSize = 1
         statistics.total = .milliseconds(100)
         change(&statistics)
         hop.statistics = statistics
@@ -71,6 +72,14 @@ struct HopMetricsTests {
         #expect(!hop.isReusedConnection)
         #expect(Self.time(hop.domainLookupStart) == 0)
         #expect(hop.domainLookupEnd == nil && hop.connectStart == nil && hop.responseEnd == nil)
+    }
+
+    @Test("What libcurl takes for a response's first byte is the connection's end if nothing has come")
+    func nothing() throws {
+        var hop = try Self.hop { $0.responseHeadSize = 0 }
+        #expect(hop.responseStart == nil && hop.responseEnd == nil)
+        hop.statistics?.responseBodySize = 1
+        #expect(Self.time(hop.responseStart) == 80 && Self.time(hop.responseEnd) == 100)
     }
 
     @Test("A body's end is when libcurl says, else when it was taken, and never behind the answer's beginning")

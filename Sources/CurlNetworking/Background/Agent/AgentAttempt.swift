@@ -110,7 +110,11 @@ final class AgentAttempt: @unchecked Sendable {
 
     /// The name of the file with what has come of the response to an upload that failed, which the caller owns from then on; nil if there is none,
     /// or it can't be kept.
-    func takeIncompleteBody() -> String? { body == nil ? nil : (try? closeFile()).flatMap { _ in takeFile() } }
+    func takeIncompleteBody() -> String? {
+        guard body != nil else { return nil }
+        _ = try? closeFile()
+        return takeFile()
+    }
 
     /// Removes the files that haven't been taken.
     func discard() {

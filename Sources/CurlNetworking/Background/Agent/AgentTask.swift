@@ -28,6 +28,7 @@ final class AgentTask: @unchecked Sendable {
     private var backoff = RetryBackoff()
     /// Of this agent's last attempt that is to be followed by another.
     private var lastFailure: URLError?
+    private var unannouncedEnds = UnannouncedEnds()
     /// The number of the current wait for another attempt: the end of an earlier wait means nothing.
     private var wait = 0
     private var clock: TimeoutClock
@@ -409,6 +410,8 @@ final class AgentTask: @unchecked Sendable {
         dropUpload(urlError.uploadTaskResumeData)
         let isAnswered = isAnswered
         let upload = isAnswered ? nil : record.upload
+        let length = attempt.task.countOfBytesReceived
+        let isFutile = unannouncedEnds.note(urlError, after: task.response, length)
         switch attempt.stop {
         case .cancelled(let reason):
             let keepsFile = wish.cancellation == .keepingPartialFile
@@ -416,7 +419,7 @@ final class AgentTask: @unchecked Sendable {
             end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
             end(timedOut, file: attempt.takeIncompleteBody(), resumeData: data ?? record.resumeData, upload: upload)
-        case nil where urlError.isTransient && !isAnswered:
+        case nil where urlError.isTransient && !isAnswered && !isFutile:
             retry(after: urlError, resumeData: data)
         case nil:
             let upload = urlError.uploadTaskResumeData == nil ? nil : record.upload

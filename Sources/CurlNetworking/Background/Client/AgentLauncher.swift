@@ -13,6 +13,8 @@ struct AgentLauncher: Sendable {
 
     let folder: StateFolder
     let options: CurlOptions.Background
+    /// How long an agent may take until it is listening.
+    var patience = Duration.seconds(30)
 
     /// nil if there is none.
     var program: String? { program(ProcessInfo.processInfo.environment, running: Self.runningProgram) }
@@ -35,7 +37,7 @@ struct AgentLauncher: Sendable {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks.
+    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks, but no longer than its patience lasts.
     func start() throws(URLError) {
         guard let program else {
             throw Self.failure(
@@ -49,7 +51,10 @@ struct AgentLauncher: Sendable {
         } catch {
             throw Self.failure("The agent \(program) can't be started: \(error).", error)
         }
-        switch Spawn.wait(for: pid) {
+        guard let status = Spawn.wait(for: pid, within: patience) else {
+            throw Self.failure("The agent \(program) doesn't get ready.")
+        }
+        switch status {
         // nil if the program itself waits for all of its children: the agent may be there.
         case AgentProcess.Status.listens, AgentProcess.Status.wasKilled, nil: return
         case AgentProcess.Status.cannotUseFolder:

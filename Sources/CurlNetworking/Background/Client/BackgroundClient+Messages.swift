@@ -27,7 +27,7 @@ extension BackgroundClient {
     func receive(_ message: AgentMessage) {
         switch (message, phase) {
         case (.listing(let listing), .greeting(let greeting)):
-            greeting.listings.append(listing)
+            greeting.add(listing)
         case (.welcome, .greeting(let greeting)):
             phase = .attached(greeting.channel)
             failures = 0

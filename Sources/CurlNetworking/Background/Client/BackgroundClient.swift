@@ -29,19 +29,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         /// Looking for an agent, or starting one.
         case connecting
         /// `hello` has been sent.
-        case greeting(Greeting)
+        case greeting(AgentGreeting)
         case attached(Channel)
         case closed
-    }
-
-    /// The connection to an agent that is telling which tasks there are.
-    final class Greeting {
-        let channel: Channel
-        var listings: [TaskListing] = []
-
-        init(_ channel: Channel) {
-            self.channel = channel
-        }
     }
 
     var phase = Phase.detached
@@ -363,7 +353,12 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         } catch {
             return fail(AgentLauncher.noChannel(to: folder, error))
         }
-        phase = .greeting(Greeting(channel))
+        let greeting = AgentGreeting(channel)
+        phase = .greeting(greeting)
+        greeting.watch(on: queue) { [self] in
+            channel.close()
+            retry(after: AgentLauncher.failure("The agent doesn't answer."))
+        }
         if !channel.send(.hello(Hello(identifier: identifier, settings: settings))) {
             channel.close()
             fail(AgentLauncher.failure("The session's configuration is too large for a background agent."))

@@ -8,12 +8,14 @@ final class DeciderNames: Sendable {
     func name(of decider: AnyObject) -> UUID {
         // It is only kept weakly, and compared.
         nonisolated(unsafe) let decider = decider
+        nonisolated(unsafe) var seen: [AnyObject] = []
+        defer { withExtendedLifetime(seen) {} }
         return entries.withLock { entries in
             let key = ObjectIdentifier(decider)
             // That of an object that had the same address before is gone.
             if let name = entries[key]?.value { return name }
             let name = UUID.random()
-            entries.insert(decider, name, for: key)
+            seen = entries.insert(decider, name, for: key)
             return name
         }
     }

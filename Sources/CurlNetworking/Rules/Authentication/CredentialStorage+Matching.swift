@@ -51,11 +51,21 @@ extension URLCredentialStorage {
 
 extension URLProtectionSpace {
     func hasSameValues(as other: URLProtectionSpace) -> Bool {
-        host.isEqualIgnoringASCIICase(to: other.host) && port == other.port && shownRealm == other.shownRealm
-            && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
+        host.isEqualIgnoringASCIICase(to: other.host) && actualPort == other.actualPort
+            && shownRealm == other.shownRealm && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
             && (authenticationMethod == other.authenticationMethod
                 || authenticationMethod == NSURLAuthenticationMethodDefault
                 || other.authenticationMethod == NSURLAuthenticationMethodDefault)
+    }
+
+    /// Port 0 stands for the protocol's own, or that of the proxy's kind.
+    private var actualPort: Int {
+        if port != 0 { return port }
+        return switch isProxy() ? proxyType : plainProtocol {
+        case NSURLProtectionSpaceHTTPProxy: 80
+        case NSURLProtectionSpaceHTTPSProxy: 443
+        case let name: name.flatMap { Scheme($0) }?.defaultPort ?? 0
+        }
     }
 
     /// For challenges without a realm, programs store credentials with either.

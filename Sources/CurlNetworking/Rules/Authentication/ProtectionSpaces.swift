@@ -68,6 +68,8 @@ struct ProtectionSpaces: Sendable {
         var credential: Credential
         /// Whether a response has shown that the credential is valid.
         var isProven: Bool
+        /// The delegate's object, to be stored once the credential has been accepted.
+        var toBeStored: URLCredential?
         /// The nonce to use next, and how often it was used.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
@@ -91,10 +93,20 @@ struct ProtectionSpaces: Sendable {
 
     /// Sets a credential for the space. `digest` is the challenge that it answers. A credential that is known already keeps its nonce, so that
     /// no count is used twice.
-    mutating func set(_ credential: Credential, for space: ProtectionSpace, digest: DigestChallenge?) {
-        guard self[space]?.credential != credential else { return }
+    ///
+    /// - Parameter object: The same credential, if it is to be stored once it has been accepted.
+    mutating func set(
+        _ credential: Credential,
+        for space: ProtectionSpace,
+        digest: DigestChallenge?,
+        toBeStored object: URLCredential? = nil
+    ) {
+        guard self[space]?.credential != credential else {
+            if let object { known[space.origin]?[space]?.toBeStored = object }
+            return
+        }
         if known[space.origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
-        var entry = Known(credential: credential, isProven: false, digest: digest)
+        var entry = Known(credential: credential, isProven: false, toBeStored: object, digest: digest)
         entry.number = nextNumber()
         known[space.origin, default: [:]][space] = entry
         guard let spaces = known[space.origin], spaces.count > Self.maximumSpaces,
@@ -115,9 +127,14 @@ struct ProtectionSpaces: Sendable {
         known[space.origin]?[space]?.digestCount = 0
     }
 
-    /// The credential was accepted at `url`.
-    mutating func noteAcceptance(of credential: Credential, for space: ProtectionSpace, at url: URL) {
-        guard var entry = self[space], entry.credential == credential else { return }
+    /// The credential was accepted at `url`. What is to be stored now, if anything, whichever task has sent it.
+    @discardableResult
+    mutating func noteAcceptance(
+        of credential: Credential,
+        for space: ProtectionSpace,
+        at url: URL
+    ) -> URLCredential? {
+        guard var entry = self[space], entry.credential == credential else { return nil }
         let prefixes = Self.prefixes(of: space, entry.digest, at: url)
         if !entry.isProven {
             entry.isProven = true
@@ -130,7 +147,9 @@ struct ProtectionSpaces: Sendable {
             if prefixes.isEmpty || entry.prefixes.count > Self.maximumPrefixes { entry.prefixes = [] }
         }
         entry.number = nextNumber()
+        let object = entry.toBeStored.take()
         known[space.origin]?[space] = entry
+        return object
     }
 
     /// The credential isn't valid, or isn't any more.

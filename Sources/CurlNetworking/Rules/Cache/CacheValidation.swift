@@ -36,7 +36,7 @@ enum CacheValidation {
     /// §4.2, §5.2.
     private static func isUsable(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
         let directives = freshness.directives
-        if directives.contains("no-cache") || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
+        if directives.forbidUseUnasked || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
             return false
         }
         if let maximumAge = demand.maximumAge, freshness.age > maximumAge { return false }
@@ -49,7 +49,7 @@ enum CacheValidation {
     /// Whether the response may be used while it is being revalidated (RFC 5861 §3).
     private static func isUsableMeanwhile(_ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
         let directives = freshness.directives
-        guard !demand.failsWithout, !directives.contains("no-cache"), !directives.contains("must-revalidate"),
+        guard !demand.failsWithout, !directives.forbidUseUnasked, !directives.contains("must-revalidate"),
             demand.minimumFreshness == 0, demand.maximumAge.map({ freshness.age <= $0 }) ?? true,
             let allowed = directives.seconds("stale-while-revalidate")
         else { return false }
@@ -68,7 +68,7 @@ enum CacheValidation {
     /// Whether the stored response may be used instead of a server error (RFC 5861 §4).
     static func standsInForError(_ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
         let directives = freshness.directives
-        guard !directives.contains("must-revalidate"), !directives.contains("no-cache"),
+        guard !directives.contains("must-revalidate"), !directives.forbidUseUnasked,
             let allowed = demand.staleIfError ?? directives.seconds("stale-if-error")
         else { return false }
         return freshness.staleness <= allowed

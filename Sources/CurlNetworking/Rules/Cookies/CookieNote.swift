@@ -21,7 +21,7 @@ struct CookieNote: Equatable, Sendable {
             case "HttpOnly": isHTTPOnly = true
             default:
                 guard part.hasPrefix(Self.time), let seconds = Double(part.dropFirst(Self.time.count)) else { break }
-                if seconds.isFinite { created = seconds }
+                if seconds.isFinite, seconds >= 0 { created = seconds }
             }
         }
         if !isSecure, !isHTTPOnly, created == nil { return nil }

@@ -6,7 +6,8 @@ enum RedirectPolicy {
         /// Deliver the response: it isn't a redirect.
         case deliver
         case follow(URLRequest)
-        /// No redirect may lead to a URL of the request's scheme. A delegate may take the response or choose another place; otherwise, fail.
+        /// The request, which a delegate is shown, has a scheme to which no redirect may lead: fail, unless the delegate takes the response or
+        /// chooses another place.
         case refuse(URLRequest, URLError)
         case fail(URLError)
     }

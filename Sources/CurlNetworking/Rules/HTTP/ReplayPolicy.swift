@@ -14,6 +14,10 @@ enum ReplayPolicy {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
 
+    /// How often libcurl may send a request that may not be repeated: once more where it takes a kept connection for dead. Over HTTP/2 that may be one
+    /// that the server has broken off after it has carried out the request, and libcurl would send it up to six times.
+    static let mostSends = 2
+
     /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't
     /// looked at the request. libcurl notices most such cases and sends the request again; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {

@@ -139,7 +139,10 @@ struct UploadCourse: Equatable, Sendable {
             return receiveOffset(head, at: url)
         case .appending(let rest):
             noteLimit(head)
-            if head.isUploadComplete == true { return delivered() }
+            if head.isUploadComplete == true {
+                // It can't be, after a piece that isn't the last.
+                return (200...299).contains(head.status) && !rest.isLast ? fail(.contradiction) : delivered()
+            }
             switch head.status {
             case 200...299 where !rest.isLast: return appended(rest, head)
             case 409: return ask()

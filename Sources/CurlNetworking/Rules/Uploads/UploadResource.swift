@@ -20,6 +20,11 @@ struct UploadResource: Codable, Equatable, Sendable {
         self.init(url: target.withUserInformation(of: base), version: version)
     }
 
+    /// Whether a request with this method may ask for such a resource.
+    static func mayCreate(_ method: String) -> Bool {
+        !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(method)
+    }
+
     /// Whether a request for `url` may have led here without a redirect: the resource is at the same origin, or at the one where that request
     /// goes once its host requires https. A background upload's request has credentials for no other.
     func mayBelong(to url: URL) -> Bool {

@@ -52,7 +52,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
 
     private var isPlausible: Bool {
         guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && StoredRequest.canName($0) }),
-            HeaderRules.isToken(request.method), !["GET", "HEAD"].contains(request.method), acknowledged >= 0,
+            HeaderRules.isToken(request.method), UploadResource.mayCreate(request.method), acknowledged >= 0,
             sent >= acknowledged, length.map({ $0 >= sent }) ?? true
         else { return false }
         return body.isPlausible(length: length)

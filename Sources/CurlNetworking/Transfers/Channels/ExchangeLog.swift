@@ -50,7 +50,7 @@ struct ExchangeLog {
         // A request without a body is sent at once.
         statistics.requestSent = metrics?.bodySent == nil ? statistics.requestStarted : nil
         statistics.newConnections = 1
-        statistics.applicationProtocol = "http/1.1"
+        statistics.applicationProtocol = metrics?.head == nil ? nil : "http/1.1"
         statistics.requestHeadSize = Int64(headSizes.request)
         statistics.responseHeadSize = Int64(headSizes.response)
         metrics?.statistics = statistics

@@ -6,7 +6,7 @@ struct BodySending {
         case refused
         /// The body has nothing to read yet.
         case starved
-        /// The same, and the server's answer is an error: libcurl sends no more.
+        /// The same, and the server's answer is an error: libcurl has been told to continue, because it may mean to send no more.
         case answered
         /// The same, and the server has closed the connection: the transfer ends when libcurl asks again.
         case lost
@@ -20,7 +20,7 @@ struct BodySending {
     private(set) var count: Int64 = 0
     /// libcurl has received all of it.
     private(set) var isComplete: Bool
-    var wait = Wait.none
+    private(set) var wait = Wait.none
 
     init(_ body: (any RequestBody)?) {
         self.body = body
@@ -35,11 +35,40 @@ struct BodySending {
         isComplete = length == 0 || count == body?.length
     }
 
+    mutating func starved() {
+        if wait != .answered { wait = .starved }
+    }
+
+    var isStarved: Bool { wait == .starved || wait == .answered }
+
+    /// The server's answer is an error. True if libcurl has to be told to continue: once, because it may as well ask for more of the body.
+    mutating func answered() -> Bool {
+        guard wait == .starved else { return false }
+        wait = .answered
+        return true
+    }
+
+    mutating func refused() {
+        wait = .refused
+    }
+
+    /// True if the delegate has refused more since the last time.
+    mutating func takeRefusal() -> Bool {
+        guard wait == .refused else { return false }
+        wait = .none
+        return true
+    }
+
+    mutating func lostConnection() {
+        wait = .lost
+    }
+
     /// False if the body can't be read again from there.
     mutating func rewind(to offset: Int64) -> Bool {
         guard let body, body.seek(to: offset) else { return false }
         count = offset
         isComplete = body.length == offset
+        wait = .none
         return true
     }
 

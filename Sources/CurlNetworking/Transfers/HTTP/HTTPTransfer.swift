@@ -263,7 +263,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
             if isWanted, request.httpMethod != "HEAD", CompletionPolicy.isEndedByConnection(head) {
-                receiving.closure = easy.flatMap(TLSClosure.watch)
+                receiving.tlsClosure = easy.flatMap(TLSClosure.watch)
             }
             return endsWithHead ? .abort : .accepted
         } catch {
@@ -332,12 +332,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
         guard let body = sending.body else { return .bytes(0) }
         if sending.wait == .lost { return .abort }
         guard delegate.transferMaySend(self) else {
-            sending.wait = .refused
+            sending.refused()
             return .pause
         }
         do throws(URLError) {
             guard case .bytes(let count) = try body.read(into: buffer) else {
-                sending.wait = .starved
+                sending.starved()
                 return .pause
             }
             sending.took(count)
@@ -359,7 +359,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     var isStarved: Bool {
-        guard sending.wait == .starved, !isPaused, decoding?.isBusy != true else { return false }
+        guard sending.isStarved, !isPaused, decoding?.isBusy != true else { return false }
         if case .hold = receiving.route { return false }
         return true
     }
@@ -367,7 +367,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// libcurl asks for more of the body, and the transfer ends.
     func transferLostConnection() {
         guard isStarved else { return }
-        sending.wait = .lost
+        sending.lostConnection()
         continueTransfer()
     }
 
@@ -379,18 +379,14 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
-        if sending.wait == .refused {
-            sending.wait = .none
+        if sending.takeRefusal() {
             setPaused(true)
             // Even if libcurl couldn't pause the rest, it asks for nothing to send until it is told to continue.
             isPaused = true
         }
         if endIfUnwanted() { return }
-        // After an error libcurl sends no more, and yet, before version 8.7, it waits for that until it is told to continue.
-        if isStarved, let head = receiving.head, head.status >= 300 {
-            sending.wait = .answered
-            continueTransfer()
-        }
+        // After an error libcurl mostly sends no more, and yet, before version 8.7, it waits for that until it is told to continue.
+        if isStarved, let head = receiving.head, head.status >= 300, sending.answered() { continueTransfer() }
         delegate.transferSettled(self)
     }
 
@@ -524,7 +520,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         circumstances.isWanted = isWanted
         circumstances.arrivedCount = receiving.arrivedCount
         circumstances.ignoresLength = receiving.ignoresLength
-        circumstances.isTruncated = receiving.closure?.wasAnnounced == false
+        circumstances.isTruncated = receiving.tlsClosure?.wasAnnounced == false
         circumstances.hasSentBody = sending.hasContent && sending.isComplete
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }

@@ -31,6 +31,7 @@ enum RequestEncoder {
             )
         if !fields.contains("Authorization") { options.credentials = credentials }
         if fields.closesConnection { options.closing = .always }
+        if !ReplayPolicy.mayBeRepeated(method) { options.mostSends = ReplayPolicy.mostSends }
         if settings.configureTransfer != nil {
             options.acceptEncoding = asksForPart ? ContentCoding.noCoding : ContentCoding.offer
         }

@@ -29,7 +29,7 @@ struct ResponseReceiving {
     var ignoresLength = false
     var discarding = Discarding()
     /// Of a connection with TLS that alone says where the body ends.
-    var closure: TLSClosure?
+    var tlsClosure: TLSClosure?
 
     /// The reading of a body that is dropped, to keep its connection.
     struct Discarding {

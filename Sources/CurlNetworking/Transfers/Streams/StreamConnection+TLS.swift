@@ -51,6 +51,7 @@ extension StreamConnection {
                 ask(question, tls)
             case .done:
                 security = .established(tls)
+                owner.streamSecured(tls.session)
                 port.transitionEnded()
             }
         } catch {

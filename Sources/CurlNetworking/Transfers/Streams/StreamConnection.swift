@@ -3,6 +3,9 @@ import Foundation
 
 /// The owner of a stream's connection. Loop only.
 protocol StreamConnectionOwner: AnyObject {
+    /// The stream speaks TLS.
+    func streamSecured(_ session: TLSSession?)
+
     /// The connection is over, and the channel is closed. The last call.
     func streamFinished(_ error: URLError?)
 }
@@ -59,7 +62,7 @@ final class StreamConnection {
     let url: URL?
     let port: StreamPort
     let site: Site
-    private unowned let owner: any StreamConnectionOwner
+    unowned let owner: any StreamConnectionOwner
 
     /// nil once the connection is over.
     private var channel: Channel?

@@ -113,6 +113,10 @@ extension StreamTransfer: ChannelDelegate {
 }
 
 extension StreamTransfer: StreamConnectionOwner {
+    func streamSecured(_ session: TLSSession?) {
+        metrics?.tls = session
+    }
+
     func streamFinished(_ error: URLError?) {
         state = .over
         delegate.transferFinished(self, TransferEnding(error))

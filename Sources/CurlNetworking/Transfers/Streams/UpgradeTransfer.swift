@@ -322,6 +322,9 @@ extension UpgradeTransfer: ResponseBodyOwner {
 }
 
 extension UpgradeTransfer: StreamConnectionOwner {
+    /// Its transaction is the request that led to the stream.
+    func streamSecured(_ session: TLSSession?) {}
+
     func streamFinished(_ error: URLError?) {
         state = .over
         sending.close()

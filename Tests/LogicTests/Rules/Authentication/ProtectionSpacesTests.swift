@@ -48,6 +48,21 @@ struct ProtectionSpacesTests {
         #expect(spaces[space] == nil)
     }
 
+    @Test("What is to be stored is, once, when the credential has been accepted, whoever has sent it")
+    func storing() throws {
+        var spaces = ProtectionSpaces()
+        let (space, url) = (try Self.space(), try Sample.url("http://example.com/a"))
+        let object = URLCredential(user: "u", password: "p", persistence: .forSession)
+        spaces.set(Self.credential, for: space, digest: nil, toBeStored: object)
+        var stored = [spaces.noteAcceptance(of: Self.other, for: space, at: url)]
+        for _ in 0..<2 { stored.append(spaces.noteAcceptance(of: Self.credential, for: space, at: url)) }
+        spaces.set(Self.credential, for: space, digest: nil, toBeStored: object)
+        stored.append(spaces.noteAcceptance(of: Self.credential, for: space, at: url))
+        spaces.set(Self.other, for: space, digest: nil)
+        stored.append(spaces.noteAcceptance(of: Self.other, for: space, at: url))
+        #expect(stored == [nil, object, nil, object, nil])
+    }
+
     @Test("A server that asks for another realm each time leaves no more than the latest ones")
     func manyRealms() throws {
         var spaces = ProtectionSpaces()
@@ -323,6 +338,21 @@ struct CredentialStorageMatchingTests {
         ] {
             #expect(storage.matchingDefault(for: other) == nil, "\(other)")
         }
+    }
+
+    @Test("Port 0 stands for the protocol's own, and for that of a proxy's kind")
+    func defaultPort() {
+        let ports = ["http": 80, "https": 443, NSURLProtectionSpaceHTTPS: 443, "ftp": 21]
+        for (name, port) in ports {
+            #expect(Self.space(name, port: 0).hasSameValues(as: Self.space(name, port: port)))
+            #expect(!Self.space(name, port: 0).hasSameValues(as: Self.space(name, port: 8080)))
+        }
+        func proxy(_ type: String, _ port: Int) -> URLProtectionSpace {
+            URLProtectionSpace(proxyHost: "a", port: port, type: type, realm: "r", authenticationMethod: nil)
+        }
+        #expect(proxy(NSURLProtectionSpaceHTTPProxy, 0).hasSameValues(as: proxy(NSURLProtectionSpaceHTTPProxy, 80)))
+        #expect(proxy(NSURLProtectionSpaceHTTPSProxy, 0).hasSameValues(as: proxy(NSURLProtectionSpaceHTTPSProxy, 443)))
+        #expect(!proxy(NSURLProtectionSpaceHTTPProxy, 0).hasSameValues(as: proxy(NSURLProtectionSpaceHTTPProxy, 3128)))
     }
 
     @Test("Storing twice for what says the same leaves one space")

@@ -65,6 +65,7 @@ struct CacheDecisionTests {
     @Test("A response with no-cache is validated even while it is fresh")
     func noCache() throws {
         #expect(try Self.decision(age: 0, ["Cache-Control": "no-cache, max-age=100", "ETag": "e"]) != .use)
+        #expect(try Self.decision(age: 0, ["Cache-Control": "no-store, max-age=100"]) == .load)
         #expect(try Self.decision(age: 0, ["Pragma": "no-cache", "Expires": "Sat, 01 Jan 2050 00:00:00 GMT"]) == .load)
     }
 

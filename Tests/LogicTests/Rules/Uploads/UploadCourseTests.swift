@@ -201,6 +201,19 @@ struct UploadCourseTests {
         #expect(course.receive(Self.state(["Upload-Complete": "?1"]), to: resource) == .deliver)
     }
 
+    @Test("An upload can't be complete after a piece that isn't the last; an error ends it all the same")
+    func completeTooEarly() {
+        for (status, verdict) in [(200, .fail(.contradiction)), (204, .fail(.contradiction)), (403, .deliver)]
+            as [(Int, UploadCourse.Verdict)]
+        {
+            var course = interrupted()
+            let state = Self.state(["Upload-Offset": "100", "Upload-Limit": "max-append-size=400"])
+            #expect(course.receive(state, to: resource) == .append)
+            _ = course.noteSent(400)
+            #expect(course.receive(Sample.head(status, ["Upload-Complete": "?1"]), to: resource) == verdict)
+        }
+    }
+
     @Test("A piece that the server has answered too early, or not as a whole, is asked about")
     func doubtfulPieces() {
         for (sent, offset) in [(399, nil), (400, "499"), (400, "501"), (0, "500")] as [(Int64, String?)] {

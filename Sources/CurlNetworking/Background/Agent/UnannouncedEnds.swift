@@ -1,0 +1,24 @@
+import Foundation
+
+/// Notices a server that ends each of its responses in a way that can't be told from a lost connection, such as one that announces no length and
+/// doesn't end TLS: the request would be repeated until the task's time-out.
+struct UnannouncedEnds {
+    private static let mostAlike = 3
+
+    /// The counts of bytes of the last attempts in a row that ended like that, all the same.
+    private var alike: (length: Int64, count: Int)?
+
+    /// An attempt has failed with `error`. True if the attempts before it ended after as many bytes: what has come is all there is.
+    mutating func note(_ error: URLError, after response: URLResponse?, _ length: Int64) -> Bool {
+        guard error.code == .networkConnectionLost, let response = response as? HTTPURLResponse,
+            response.value(forHTTPHeaderField: "Content-Length") == nil,
+            response.value(forHTTPHeaderField: "Transfer-Encoding") == nil
+        else {
+            alike = nil
+            return false
+        }
+        let earlier = alike.flatMap { $0.length == length ? $0.count : nil } ?? 0
+        alike = (length, earlier + 1)
+        return earlier + 1 >= Self.mostAlike
+    }
+}

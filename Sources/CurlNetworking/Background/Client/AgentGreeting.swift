@@ -1,0 +1,27 @@
+import Dispatch
+
+/// The connection to an agent that is telling which tasks there are. Used only on its client's queue.
+final class AgentGreeting: Sendable {
+    let channel: BackgroundClient.Channel
+    nonisolated(unsafe) private(set) var listings: [TaskListing] = []
+    private let patience: Duration
+
+    /// - Parameter patience: How long the agent may say nothing.
+    init(_ channel: BackgroundClient.Channel, patience: Duration = .seconds(30)) {
+        self.channel = channel
+        self.patience = patience
+    }
+
+    func add(_ listing: TaskListing) {
+        listings.append(listing)
+    }
+
+    /// Calls `isSilent` on `queue` if the agent says nothing for too long; never once the greeting is over, and has no owner any more.
+    func watch(on queue: DispatchQueue, _ isSilent: @escaping @Sendable () -> Void) {
+        let count = listings.count
+        queue.asyncAfter(deadline: .after(patience)) { [weak self] in
+            guard let self else { return }
+            if listings.count == count { isSilent() } else { watch(on: queue, isSilent) }
+        }
+    }
+}

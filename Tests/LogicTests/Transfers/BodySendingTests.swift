@@ -1,0 +1,35 @@
+import Testing
+
+@testable import CurlNetworking
+
+@Suite("What keeps libcurl from taking more of a request's body")
+struct BodySendingTests {
+    @Test("After an error status a starved body has libcurl continue once, until it has sent more")
+    func answered() {
+        var sending = BodySending(nil)
+        var continues = [sending.answered()]
+        sending.starved()
+        continues.append(sending.answered())
+        // libcurl asks again at once, and would for ever.
+        sending.starved()
+        #expect(sending.isStarved)
+        continues.append(sending.answered())
+        sending.took(10)
+        #expect(!sending.isStarved)
+        sending.starved()
+        continues.append(sending.answered())
+        #expect(continues == [false, true, false, true])
+    }
+
+    @Test("A refusal is taken once")
+    func refusal() {
+        var sending = BodySending(nil)
+        sending.refused()
+        #expect(!sending.isStarved)
+        let taken = [sending.takeRefusal(), sending.takeRefusal()]
+        #expect(taken == [true, false])
+        sending.starved()
+        let isRefused = sending.takeRefusal()
+        #expect(!isRefused && sending.isStarved)
+    }
+}
