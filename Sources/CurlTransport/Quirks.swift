@@ -9,7 +9,8 @@ package struct CurlQuirks: Sendable, Equatable {
 
     /// Leaves HTTP/2 input in its buffer until the socket has more; see `HTTP2StalledInput`. Seen with 7.88.1
     /// (https://github.com/curl/curl/pull/10529); gone since the buffers changed in 8.1 (https://github.com/curl/curl/pull/10720). Assumed,
-    /// though not seen, for older versions. 7.88.1 also forgets the end of a stream that it closes by sending the end of the request's body.
+    /// though not seen, for older versions. If a stream's last frame doesn't fit into the rest of its receive buffer, and nothing else arrives on the
+    /// connection, its end is forgotten for ever: so buffers take what is read at once. 7.88.1 also forgets the end of a stream that it closes by sending the end of the request's body.
     package var forgetsHTTP2Input: Bool
 
     /// Shares a plaintext HTTP/2 connection only after its first response. If none ever comes, the connection is useless, and yet other

@@ -34,6 +34,9 @@ extension ConnectionPool {
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections
+        if plan.quirks.forgetsHTTP2Input, multiplexes || plan.mayMultiplex {
+            options.receiveBufferSize = ReceiveBuffer.multiplexed
+        }
         let reuse = multiplexes && !admission.hasOverdue(at: ticket) ? TransferOptions.Reuse.awaited : .possible
         options.reuse =
             switch choice {

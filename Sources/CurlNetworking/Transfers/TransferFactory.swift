@@ -49,7 +49,7 @@ struct TransferFactory {
     ) throws(URLError) -> HTTPTransfer {
         try pool.choose(options, for: ticket, choice: plan.connection)
         options.connectTimeout = settings.idleTimeout(for: request)
-        options.receiveBufferSize = bufferSize
+        options.receiveBufferSize = max(options.receiveBufferSize, bufferSize)
         let multi: Multi
         do throws(TransferFailure) {
             if let decider = plan.decider {

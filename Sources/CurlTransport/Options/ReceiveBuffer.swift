@@ -5,6 +5,8 @@
 package enum ReceiveBuffer {
     /// In bytes.
     package static let small = 16 * 1024
+    /// In bytes: at least as much as libcurl reads from an HTTP/2 connection at once. See `CurlQuirks.forgetsHTTP2Input`.
+    package static let multiplexed = 32 * 1024
     /// In bytes. Saves system calls.
     package static let large = 256 * 1024
 }

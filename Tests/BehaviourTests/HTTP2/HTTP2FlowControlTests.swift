@@ -30,6 +30,33 @@ struct HTTP2FlowControlTests {
         }
     }
 
+    @Test("The end of a body that comes at once with more than a small buffer takes is noticed", arguments: [1, 3, 20])
+    func endInOnePiece(count: Int) async throws {
+        let content = GeneratedBody.bytes(seed: 12, length: 20_000)
+        let server = try ScriptedHTTP2Server { request in
+            [
+                .headers(ScriptedHTTP2Server.fields(), ends: false),
+                .frames([
+                    ScriptedHTTP2Server.frame(.data, stream: request.stream, content.prefix(10_000)),
+                    ScriptedHTTP2Server.frame(.data, flags: 1, stream: request.stream, content.suffix(10_000)),
+                ]),
+            ]
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            // Far beyond the test's own limit.
+            $0.timeoutIntervalForRequest = 600
+        }
+        defer { session.invalidateAndCancel() }
+        let results = await withTaskGroup(of: HandlerResult.self) { group in
+            for _ in 0..<count { group.addTask { await session.load(server.url()) } }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results.map(\.data) == Array(repeating: content, count: count))
+    }
+
     @Test("A body whose rate is limited comes to its end, of known length or not", arguments: [true, false])
     func rates(hasLength: Bool) async throws {
         let content = GeneratedBody.bytes(seed: 11, length: 300_000)
