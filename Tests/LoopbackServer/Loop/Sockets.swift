@@ -36,7 +36,7 @@ enum Sockets {
             var on: Int32 = 1
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
             // Of its connections. By itself it grows to 32 MiB while the server is slow, and a client has sent what nobody has read.
-            var receiveBuffer: Int32 = 1 << 20
+            var receiveBuffer: Int32 = 64 << 10
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
             try bind(descriptor, family: family, host: host, port: number)
             guard Glibc.listen(descriptor, Int32(clamping: backlog)) == 0 else {
