@@ -98,6 +98,20 @@ struct WebSocketTaskTests {
         }
     }
 
+    @Test("Its metrics tell how far one came that couldn't connect")
+    func metricsOfFailure() async throws {
+        let delegate = SocketMetricsDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.unusedPort())/"))
+        session.webSocketTask(with: url).resume()
+        try await delegate.metrics.wait { $0 != nil }
+        let hop = try #require(delegate.metrics.value?.transactionMetrics.first)
+        #expect(hop.request.url == url && hop.response == nil && hop.networkProtocolName == nil)
+        #expect(hop.domainLookupStartDate != nil && hop.domainLookupEndDate != nil)
+        #expect(hop.connectEndDate == nil && hop.requestStartDate == nil && hop.responseEndDate == nil)
+    }
+
     @Test("Messages of all sizes, sent by handlers and by calls that wait, arrive in the order of the calls")
     func order() async throws {
         let received = Watched<[Int]>([])
