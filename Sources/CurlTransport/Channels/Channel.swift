@@ -59,8 +59,10 @@ package final class Channel: TransferHandler {
         case connecting
         /// `shared` is nil if only libcurl can use the socket.
         case open(socket: Int32, shared: PlainSocket?)
-        /// Closed by its owner, or lost. libcurl's measurements outlive its handle.
-        case closed(TransferStatistics)
+        /// Closed by its owner.
+        case closed
+        /// The connection couldn't be made, or is lost.
+        case failed(TransferStatistics)
     }
 
     private let multi: Multi
@@ -155,15 +157,15 @@ package final class Channel: TransferHandler {
         }
     }
 
-    /// libcurl's measurements of the connection; of one that is closed, those at its end.
+    /// libcurl's measurements of the connection; nil once its owner has closed it.
     package var statistics: TransferStatistics? {
-        if case .closed(let statistics) = state { statistics } else { easy?.statistics }
+        if case .failed(let statistics) = state { statistics } else { easy?.statistics }
     }
     package var tlsSession: TLSSession? { easy?.tlsSession }
     package var phase: TransferPhase {
         switch state {
         case .connecting: easy?.phase ?? .preparing
-        case .open, .closed: .receiving
+        case .open, .closed, .failed: .receiving
         }
     }
 
@@ -174,8 +176,12 @@ package final class Channel: TransferHandler {
 
     /// Closes the connection. Nothing is reported after this.
     package func close() {
+        end(.closed)
+    }
+
+    private func end(_ end: State) {
         guard let easy = easy.take() else { return }
-        state = .closed(easy.statistics)
+        state = end
         output.removeAll()
         early = nil
         loop.cancel(readSoon)
@@ -184,8 +190,8 @@ package final class Channel: TransferHandler {
     }
 
     private func fail(_ failure: TransferFailure) {
-        guard easy != nil else { return }
-        close()
+        guard let easy else { return }
+        end(.failed(easy.statistics))
         delegate?.channel(self, failed: failure)
     }
 
