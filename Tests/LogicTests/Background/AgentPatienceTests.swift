@@ -22,7 +22,8 @@ struct AgentPatienceTests {
     @Test("A program that ends in time has its own status")
     func ends() throws {
         let pid = try Spawn.run(["/bin/sh", "-c", "exit 7"])
-        #expect(Spawn.wait(for: pid, within: .seconds(50)) == .some(7))
+        #expect(Spawn.ends(pid, within: .seconds(50)))
+        #expect(Spawn.wait(for: pid) == 7)
     }
 
     @Test("An agent that says nothing when it is greeted is given up")

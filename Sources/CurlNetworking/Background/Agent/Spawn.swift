@@ -66,29 +66,19 @@ enum Spawn {
         while waitpid(pid, &status, 0) < 0 {
             guard errno == EINTR else { return nil }
         }
-        return exitStatus(status)
+        return status & 0x7f == 0 ? status >> 8 & 0xff : nil
     }
 
-    private static func exitStatus(_ status: Int32) -> Int32? { status & 0x7f == 0 ? status >> 8 & 0xff : nil }
-
-    /// The same for a child that is killed if it takes longer than `patience`. Looks more and more rarely, at last every 50 milliseconds.
-    ///
-    /// - Returns: The exit status as above; nil if the child had to be killed.
-    static func wait(for pid: pid_t, within patience: Duration) -> Int32?? {
+    /// Whether a child ends, or can't be waited for, within `patience`. Its status is left to `wait(for:)`. Looks more and more rarely, at last
+    /// every 50 milliseconds.
+    static func ends(_ pid: pid_t, within patience: Duration) -> Bool {
         let end = MonotonicTime.now + patience
         var pause: UInt32 = 1000
         while true {
-            var status: Int32 = 0
-            switch waitpid(pid, &status, WNOHANG) {
-            case pid: return .some(exitStatus(status))
-            case 0 where MonotonicTime.now >= end:
-                kill(pid, SIGKILL)
-                _ = wait(for: pid)
-                return nil
-            case 0: break
-            case _ where errno == EINTR: break
-            default: return .some(nil)
-            }
+            var information = siginfo_t()
+            let result = waitid(P_PID, id_t(pid), &information, WEXITED | WNOHANG | WNOWAIT)
+            if result == 0 ? information.si_signo != 0 : errno != EINTR { return true }
+            guard MonotonicTime.now < end else { return false }
             usleep(pause)
             pause = min(2 * pause, 50_000)
         }

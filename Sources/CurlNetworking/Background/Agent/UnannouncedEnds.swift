@@ -17,8 +17,9 @@ struct UnannouncedEnds {
             alike = nil
             return false
         }
-        let earlier = alike.flatMap { $0.length == length ? $0.count : nil } ?? 0
-        alike = (length, earlier + 1)
-        return earlier + 1 >= Self.mostAlike
+        var count = 1
+        if let alike, alike.length == length { count += alike.count }
+        alike = (length, count)
+        return count >= Self.mostAlike
     }
 }

@@ -51,9 +51,10 @@ struct AgentLauncher: Sendable {
         } catch {
             throw Self.failure("The agent \(program) can't be started: \(error).", error)
         }
-        guard let status = Spawn.wait(for: pid, within: patience) else {
-            throw Self.failure("The agent \(program) doesn't get ready.")
-        }
+        let isReady = Spawn.ends(pid, within: patience)
+        if !isReady { kill(pid, SIGKILL) }
+        let status = Spawn.wait(for: pid)
+        guard isReady else { throw Self.failure("The agent \(program) doesn't get ready.") }
         switch status {
         // nil if the program itself waits for all of its children: the agent may be there.
         case AgentProcess.Status.listens, AgentProcess.Status.wasKilled, nil: return
