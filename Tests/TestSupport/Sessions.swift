@@ -15,6 +15,16 @@ extension URLSession {
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: delegateQueue)
     }
 
+    /// The same for `ScriptedHTTP2Server`, without a cache, and with a time-out far beyond any test's own limit.
+    package static func forPatientHTTP2(_ configure: (URLSessionConfiguration) -> Void = { _ in }) -> URLSession {
+        forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.timeoutIntervalForRequest = 600
+            configure($0)
+        }
+    }
+
     private static let eventLoops =
         ProcessInfo.processInfo.environment["CURLNETWORKING_EVENT_LOOPS"].flatMap { Int($0) }
 

@@ -43,12 +43,7 @@ struct HTTP2FlowControlTests {
             ]
         }
         defer { server.stop() }
-        let session = URLSession.forTest {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            // Far beyond the test's own limit.
-            $0.timeoutIntervalForRequest = 600
-        }
+        let session = URLSession.forPatientHTTP2()
         defer { session.invalidateAndCancel() }
         let results = await withTaskGroup(of: HandlerResult.self) { group in
             for _ in 0..<count { group.addTask { await session.load(server.url()) } }
@@ -68,13 +63,7 @@ struct HTTP2FlowControlTests {
                 }
         }
         defer { server.stop() }
-        let session = URLSession.forTest {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            $0.curl.connections.maximumReceiveRate = 200_000
-            // Far beyond the test's own limit.
-            $0.timeoutIntervalForRequest = 600
-        }
+        let session = URLSession.forPatientHTTP2 { $0.curl.connections.maximumReceiveRate = 200_000 }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url()).data == content)
     }

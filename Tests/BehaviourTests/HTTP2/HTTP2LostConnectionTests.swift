@@ -12,12 +12,7 @@ struct HTTP2LostConnectionTests {
     func mixed() async throws {
         let server = try ScriptedHTTP2Server { _ in [.hangUp] }
         defer { server.stop() }
-        let session = URLSession.forTest {
-            $0.urlCache = nil
-            $0.curl.httpVersion = .http2PriorKnowledge
-            // Far beyond the test's own limit.
-            $0.timeoutIntervalForRequest = 600
-        }
+        let session = URLSession.forPatientHTTP2()
         defer { session.invalidateAndCancel() }
         for _ in 0..<20 {
             let codes = await withTaskGroup(of: URLError.Code?.self) { group in
