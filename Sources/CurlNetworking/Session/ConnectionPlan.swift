@@ -45,7 +45,7 @@ struct ConnectionPlan {
         if !usesUnixSocket {
             route = settings.proxies.route(to: origin, own: settings.hosts.first(\.proxy, for: origin))
         }
-        let names = settings.names.settings(for: origin)
+        let names = settings.names.settings(for: origin, through: route.server)
         usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
         let isForwarded = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
         isCountedWithOthers = isForwarded || usesUnixSocket || names?.connectTo != nil
@@ -55,7 +55,15 @@ struct ConnectionPlan {
         hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
-        let connectionSettings = Self.connectionSettings(settings, for: origin, names, version, through: route)
+        let leastBuffer = quirks.forgetsHTTP2Input && (mayBeHTTP2 || hasPriorKnowledge) ? ReceiveBuffer.multiplexed : 0
+        let connectionSettings = Self.connectionSettings(
+            settings,
+            for: origin,
+            names,
+            version,
+            through: route,
+            leastBuffer: leastBuffer
+        )
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
 
@@ -65,7 +73,8 @@ struct ConnectionPlan {
         for origin: Origin,
         _ names: NameSettings?,
         _ version: CurlOptions.HTTPVersion,
-        through route: ProxyRoute
+        through route: ProxyRoute,
+        leastBuffer: Int
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
         if let names { all.append(names) }
@@ -74,7 +83,7 @@ struct ConnectionPlan {
         // The rest is for HTTP only.
         guard !origin.isFTP else { return all }
         if let setting = version.setting(for: origin) { all.append(setting) }
-        return all + settings.connectionOptions.settings(for: origin, settings.hosts)
+        return all + settings.connectionOptions.settings(for: origin, settings.hosts, leastBuffer: leastBuffer)
     }
 }
 
@@ -93,9 +102,17 @@ extension CurlOptions.HTTPVersion {
 extension CurlOptions.ConnectionOptions {
     /// libcurl's settings for connections to `origin`: each property as set by the first matching host that sets it, or else by the
     /// session.
-    fileprivate func settings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
+    ///
+    /// - Parameter leastBuffer: What libcurl needs to receive into, in bytes.
+    fileprivate func settings(
+        for origin: Origin,
+        _ hosts: HostRules,
+        leastBuffer: Int
+    ) -> [any ConnectionSettings] {
         Self.table.compactMap { row in
-            row.setting(hosts.first({ row.isSet($0.connections) ? $0.connections : nil }, for: origin) ?? self)
+            var options = hosts.first({ row.isSet($0.connections) ? $0.connections : nil }, for: origin) ?? self
+            options.receiveBufferSize = options.receiveBufferSize.map { max($0, leastBuffer) }
+            return row.setting(options)
         }
     }
 }

@@ -22,11 +22,11 @@ package final class Multi {
     /// The open channels, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
 
-    /// libcurl's timer.
-    private lazy var deadline = Deadline { [unowned self] in
-        stalledInput?.readForLimited()
-        runTimers()
-    }
+    private lazy var deadlines = Deadlines(
+        timers: Deadline { [unowned self] in runTimers() },
+        limitedReads: Deadline { [unowned self] in readForLimited() },
+        idle: Deadline { [unowned self] in closeIdleHandle() }
+    )
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
@@ -40,7 +40,6 @@ package final class Multi {
     private var tlsSessions: TLSSessionCache?
     private var noConnections: NoConnections?
     private var idleClock: IdleClock
-    private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
 
     /// libcurl's.
     private enum Handle {
@@ -58,11 +57,17 @@ package final class Multi {
         }
     }
 
+    private struct Deadlines {
+        /// libcurl's timer.
+        let timers: Deadline
+        /// A transfer whose rate is limited reads at least so often. Not with libcurl's timer, which others move.
+        let limitedReads: Deadline
+        let idle: Deadline
+    }
+
     private struct Timers {
         /// libcurl has set its timer to 0 ms: it fires in the next round of the turn.
         var areDue = false
-        /// When libcurl wants them to be run; nil for never, and for at once.
-        var time: MonotonicTime?
         /// How often they have run.
         var runs = 0
     }
@@ -130,9 +135,10 @@ package final class Multi {
         tlsSessions = nil
         noConnections = nil
         idleClock.closed()
-        (timers.areDue, timers.time) = (false, nil)
-        loop.cancel(deadline)
-        loop.cancel(idleDeadline)
+        timers.areDue = false
+        loop.cancel(deadlines.timers)
+        loop.cancel(deadlines.limitedReads)
+        loop.cancel(deadlines.idle)
         Unmanaged.passUnretained(self).release()
     }
 
@@ -154,13 +160,13 @@ package final class Multi {
         guard hasHandle else { return }
         idleClock.start(at: loop.now)
         // Firing too early and rescheduling costs less than rescheduling for every transfer.
-        guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
-        loop.schedule(idleDeadline, at: idleClock.end)
+        guard !deadlines.idle.isScheduled || deadlines.idle.time > idleClock.end else { return }
+        loop.schedule(deadlines.idle, at: idleClock.end)
     }
 
     private func closeIdleHandle() {
         guard running.all.isEmpty else { return }
-        if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
+        if loop.now < idleClock.end { return loop.schedule(deadlines.idle, at: idleClock.end) }
         closeHandle()
     }
 
@@ -185,6 +191,16 @@ package final class Multi {
     /// connection, it may read much of the answer, and pause, before it does. All Unix sockets have port 0.
     func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
         running.all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
+    /// Whether something that arrives on the connection from that port may be a transfer's: one that has sent its request there, perhaps on its
+    /// second connection, and isn't over.
+    func hasTransfer(fromPort port: Int) -> Bool {
+        hasUnwatchedTransfer(fromPort: port)
+            || port > 0
+                && running.all.contains {
+                    $0.hasSentHead && !$0.hasResult && $0.longInfo(CURLINFO_LOCAL_PORT) == port
+                }
     }
 
     /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
@@ -323,9 +339,7 @@ package final class Multi {
     func runTimers() {
         guard hasHandle else { return }
         timers.runs += 1
-        if timers.time.map({ $0 <= loop.now }) == true { timers.time = nil }
         act(on: CURL_SOCKET_BAD, 0)
-        if !deadline.isScheduled { setDeadline() }
     }
 
     private func act(on socket: Int32, _ action: Int32) {
@@ -358,6 +372,7 @@ package final class Multi {
         for easy in uploads { read(for: easy, times: 3) }
         let limited = stalledInput?.takeLimited() ?? []
         for easy in limited { read(for: easy, times: 1) }
+        armLimitedReads()
         return !sockets.isEmpty || !uploads.isEmpty || !limited.isEmpty
     }
 
@@ -436,7 +451,7 @@ package final class Multi {
             let result = TransferResult(clibcurl_message_result(message), of: easy)
             // Now, not when the end is reported, which can be later.
             if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
-                loop.becameIdle(idle.socket, idle.traffic)
+                loop.becameIdle(idle.socket, idle.traffic, after: ObjectIdentifier(easy))
             }
             if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
             if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
@@ -480,6 +495,8 @@ package final class Multi {
         }
         if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
         remove(easy, result)
+        // Others of its connection may have to look at that.
+        needsRecheck()
         // It may still query the handle.
         handler?.transferFinished(failure)
     }
@@ -511,11 +528,12 @@ package final class Multi {
         guard socket >= 0 else { return }
         if isWanted { easy?.opened = loop.current(socket) }
         _ = running.starved.take(socket)
+        let asker = easy.map { ObjectIdentifier($0) }
         let isWatched =
             switch what {
-            case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id)
-            case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id)
-            case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id)
+            case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id, by: asker)
+            case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id, by: asker)
+            case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id, by: asker)
             case CURL_POLL_REMOVE: unwatch(socket, of: easy)
             default: true
             }
@@ -536,18 +554,23 @@ package final class Multi {
     func timerChanged(_ milliseconds: Int) {
         guard hasHandle, !isClosed else { return }
         timers.areDue = milliseconds == 0
-        timers.time = milliseconds > 0 ? loop.now + .milliseconds(milliseconds) : nil
-        setDeadline()
+        if milliseconds > 0 {
+            loop.schedule(deadlines.timers, at: loop.now + .milliseconds(milliseconds))
+        } else {
+            loop.cancel(deadlines.timers)
+        }
         if timers.areDue { needsSettling() }
     }
 
-    private func setDeadline() {
-        var time = timers.time
-        if stalledInput?.hasLimited == true {
-            let next = loop.now + HTTP2StalledInput.intervalOfReads
-            time = min(next, time ?? next)
-        }
-        if let time { loop.schedule(deadline, at: time) } else { loop.cancel(deadline) }
+    /// Has libcurl read, before the loop sleeps, for the transfers whose rate is limited.
+    private func readForLimited() {
+        stalledInput?.readForLimited()
+        needsRecheck()
+    }
+
+    private func armLimitedReads() {
+        guard stalledInput?.hasLimited == true, !deadlines.limitedReads.isScheduled else { return }
+        loop.schedule(deadlines.limitedReads, at: loop.now + HTTP2StalledInput.intervalOfReads)
     }
 
     /// `easy` has a connection, and libcurl begins to send its request, perhaps again.

@@ -6,8 +6,10 @@ struct StarvedTransfers {
 
     /// Called instead of ceasing to watch `socket`.
     mutating func add(_ easy: EasyHandle, on socket: OpenedSocket) {
-        transfers[socket.number] = easy
-        sockets[ObjectIdentifier(easy)] = socket
+        if let former = sockets.updateValue(socket, forKey: ObjectIdentifier(easy)) { transfers[former.number] = nil }
+        if let former = transfers.updateValue(easy, forKey: socket.number) {
+            sockets[ObjectIdentifier(former)] = nil
+        }
     }
 
     /// Called when something has happened to a socket; nil unless it is such a transfer's.

@@ -200,8 +200,13 @@ package final class EventLoop: @unchecked Sendable {
 
     /// False if the system refuses that.
     @discardableResult
-    func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
-        if sockets.watch(socket, for: interest, owner: owner) { owners.multi(owner)?.connectionBegan() }
+    func watch(
+        _ socket: Int32,
+        for interest: SocketInterest,
+        owner: UInt32,
+        by asker: ObjectIdentifier? = nil
+    ) -> Bool {
+        if sockets.watch(socket, for: interest, owner: owner, by: asker) { owners.multi(owner)?.connectionBegan() }
         return sockets.isWatching(socket)
     }
 
@@ -212,9 +217,9 @@ package final class EventLoop: @unchecked Sendable {
     /// The socket that has this number now.
     func current(_ number: Int32) -> OpenedSocket { sockets.current(number) }
 
-    /// Called when the transfer on `socket` is over; see `SocketSet`.
-    func becameIdle(_ socket: OpenedSocket, _ traffic: IdleTraffic) {
-        sockets.becameIdle(socket, traffic)
+    /// Called when the transfer `asker` on `socket` is over; see `SocketSet`.
+    func becameIdle(_ socket: OpenedSocket, _ traffic: IdleTraffic, after asker: ObjectIdentifier) {
+        sockets.becameIdle(socket, traffic, after: asker)
     }
 
     /// Called when a request is about to go out on an idle connection from `localPort`. Hangs up that connection if something unrequested
@@ -387,7 +392,7 @@ package final class EventLoop: @unchecked Sendable {
     private func arrivedUnasked(on socket: Int32, of owner: UInt32) {
         let multi = owners.multi(owner)
         let localPort = ConnectionEndpoints.localPort(of: socket)
-        if multi?.hasUnwatchedTransfer(fromPort: localPort) == true { return sockets.ignore(socket) }
+        if multi?.hasTransfer(fromPort: localPort) == true { return sockets.ignore(socket) }
         sockets.hangUp(socket)
         multi?.connectionEnded()
     }

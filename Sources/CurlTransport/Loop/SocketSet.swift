@@ -73,6 +73,8 @@ struct SocketSet: ~Copyable {
         var opening = 0
         /// Who asked for it last; nil if no one has yet.
         var owner: UInt32?
+        /// The transfer for which that was, if it is known.
+        var asker: ObjectIdentifier?
         /// Its key in `socketsByPort`.
         var localPort: Int?
         var writes = WriteProgress()
@@ -128,7 +130,14 @@ struct SocketSet: ~Copyable {
     }
 
     /// Watches `socket` for `interest`; its events carry `owner`. True if that begins one of our connections. Negative numbers are ignored.
-    mutating func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
+    ///
+    /// - Parameter asker: The transfer that needs it; nil if that isn't known.
+    mutating func watch(
+        _ socket: Int32,
+        for interest: SocketInterest,
+        owner: UInt32,
+        by asker: ObjectIdentifier? = nil
+    ) -> Bool {
         guard makeRecord(for: socket) else { return false }
         var record = records[Int(socket)]
         let isNew = record.isOurs && !record.isConnection
@@ -136,6 +145,7 @@ struct SocketSet: ~Copyable {
         let wasRegistered = !record.registered.isEmpty
         (record.registered, record.use, record.owner) = (interest, .wanted, owner)
         record.interestAfterRest = nil
+        if let asker { record.asker = asker }
         records[Int(socket)] = record
         if !isRegistered { register(socket, interest, owner, wasRegistered: wasRegistered) }
         return isNew
@@ -149,14 +159,16 @@ struct SocketSet: ~Copyable {
         if !records[Int(socket)].isOurs { remove(socket) }
     }
 
-    /// Called when the transfer on `socket` is over and no other has taken the connection since; `traffic` is what may arrive until one
-    /// does. Does nothing if the socket has been closed: its number may be that of a connection in use.
-    mutating func becameIdle(_ opened: OpenedSocket, _ traffic: IdleTraffic) {
+    /// Called when the transfer `asker` on `socket` is over; `traffic` is what may arrive until another takes the connection. Does nothing if one
+    /// has, which may be paused, nor if the socket has been closed: its number may be that of a connection in use.
+    mutating func becameIdle(_ opened: OpenedSocket, _ traffic: IdleTraffic, after asker: ObjectIdentifier) {
         let socket = opened.number
         guard makeRecord(for: socket) else { return }
         let record = records[Int(socket)]
         guard case .none = record.use, record.isOurs, record.opening == opened.opening, let owner = record.owner
         else { return }
+        // Several requests share a connection only where others may speak meanwhile.
+        if case .nothing = traffic, let latest = record.asker, latest != asker { return }
         records[Int(socket)].use = .idle(traffic)
         if case .nothing = traffic, record.localPort == nil { note(socket) }
         guard record.registered != .read else { return }

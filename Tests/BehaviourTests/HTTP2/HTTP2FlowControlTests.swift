@@ -30,8 +30,12 @@ struct HTTP2FlowControlTests {
         }
     }
 
-    @Test("The end of a body that comes at once with more than a small buffer takes is noticed", arguments: [1, 3, 20])
-    func endInOnePiece(count: Int) async throws {
+    @Test(
+        "The end of a body that comes at once with more than a small buffer takes is noticed, however small that is to be",
+        arguments: [1, 3, 20],
+        [nil, 4096, 64 << 10]
+    )
+    func endInOnePiece(count: Int, bufferSize: Int?) async throws {
         let content = GeneratedBody.bytes(seed: 12, length: 20_000)
         let server = try ScriptedHTTP2Server { request in
             [
@@ -43,7 +47,7 @@ struct HTTP2FlowControlTests {
             ]
         }
         defer { server.stop() }
-        let session = URLSession.forPatientHTTP2()
+        let session = URLSession.forPatientHTTP2 { $0.curl.connections.receiveBufferSize = bufferSize }
         defer { session.invalidateAndCancel() }
         let results = await withTaskGroup(of: HandlerResult.self) { group in
             for _ in 0..<count { group.addTask { await session.load(server.url()) } }
@@ -52,10 +56,15 @@ struct HTTP2FlowControlTests {
         #expect(results.map(\.data) == Array(repeating: content, count: count))
     }
 
-    @Test("A body whose rate is limited comes to its end, of known length or not", arguments: [true, false])
+    @Test(
+        "A body whose rate is limited comes to its end, of known length or not, whatever else the loop does",
+        arguments: [true, false]
+    )
     func rates(hasLength: Bool) async throws {
-        let content = GeneratedBody.bytes(seed: 11, length: 300_000)
-        let length = hasLength ? [("content-length", "300000")] : []
+        let content = GeneratedBody.bytes(seed: 11, length: 600_000)
+        let length = hasLength ? [("content-length", "600000")] : []
+        let other = try LoopbackServer { _ in .text("other") }
+        defer { other.stop() }
         let server = try ScriptedHTTP2Server { _ in
             [.headers(ScriptedHTTP2Server.fields(length), ends: false)]
                 + stride(from: 0, to: content.count, by: 10_000).map {
@@ -63,9 +72,17 @@ struct HTTP2FlowControlTests {
                 }
         }
         defer { server.stop() }
-        let session = URLSession.forPatientHTTP2 { $0.curl.connections.maximumReceiveRate = 200_000 }
+        let session = URLSession.forPatientHTTP2 {
+            $0.curl.connections.maximumReceiveRate = 200_000
+            $0.curl.hosts["127.0.0.1:\(other.port)"].httpVersion = .automatic
+        }
         defer { session.invalidateAndCancel() }
+        let neighbours = Task {
+            while !Task.isCancelled { #expect(await session.load(other.url).text == "other") }
+        }
         #expect(await session.load(server.url()).data == content)
+        neighbours.cancel()
+        await neighbours.value
     }
 
     @Test(

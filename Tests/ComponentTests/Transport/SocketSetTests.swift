@@ -14,7 +14,9 @@ struct SocketSetTests {
         func opened(_ socket: Int32) { set.opened(socket) }
         func close(_ socket: Int32) -> UInt32? { set.close(socket) }
         func unwatch(_ socket: Int32) { set.unwatch(socket) }
-        func becameIdle(_ socket: Int32, _ traffic: IdleTraffic) { set.becameIdle(set.current(socket), traffic) }
+        func becameIdle(_ socket: Int32, _ traffic: IdleTraffic, after asker: AnyObject? = nil) {
+            set.becameIdle(set.current(socket), traffic, after: ObjectIdentifier(asker ?? self))
+        }
         func isWatching(_ socket: Int32) -> Bool { set.isWatching(socket) }
         func poll() -> Int { set.poll() }
         func event(at index: Int) -> SocketSet.Event { set.event(at: index) }
@@ -38,8 +40,8 @@ struct SocketSetTests {
             return true
         }
 
-        func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32) -> Bool {
-            set.watch(socket, for: interest, owner: owner)
+        func watch(_ socket: Int32, for interest: SocketInterest, owner: UInt32, by asker: AnyObject? = nil) -> Bool {
+            set.watch(socket, for: interest, owner: owner, by: asker.map { ObjectIdentifier($0) })
         }
 
         func ignore(_ socket: Int32) { set.ignore(socket) }
@@ -147,6 +149,30 @@ struct SocketSetTests {
         set.becameIdle(number, .nothing)
         #expect(set.close(number) == nil)
         #expect(set.poll() == 0)
+    }
+
+    @Test("One that another transfer has taken before the end of the first was noted isn't idle, paused or not")
+    func takenOver() {
+        final class Transfer {}
+        let (first, second) = (Transfer(), Transfer())
+        let set = Sockets()
+        let (ours, theirs) = Self.pair(in: set)
+        for transfer in [first, second] {
+            #expect(!set.watch(ours, for: .read, owner: Self.owner, by: transfer))
+            set.unwatch(ours)
+        }
+        set.becameIdle(ours, .nothing, after: first)
+        #expect(write(theirs, "x", 1) == 1)
+        #expect(!set.noticesUnasked(on: ours))
+        #expect(!set.watch(ours, for: .read, owner: Self.owner, by: second))
+        var byte: UInt8 = 0
+        #expect(read(ours, &byte, 1) == 1)
+        set.unwatch(ours)
+        set.becameIdle(ours, .nothing, after: second)
+        #expect(write(theirs, "x", 1) == 1)
+        #expect(set.noticesUnasked(on: ours))
+        #expect(set.close(ours) != nil)
+        close(theirs)
     }
 
     @Test("A connection on which something comes while nothing may is hung up, and nothing can be read of it")
