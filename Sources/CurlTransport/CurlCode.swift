@@ -49,8 +49,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     package var phase: TransferPhase
     /// Why the server's certificate isn't trusted, as OpenSSL's number (`X509_V_ERR_…`); 0 if that wasn't the reason.
     package var verification = 0
-    /// The proxy's reason, if `code` is CURLE_PROXY.
-    package var proxy: ProxyFailure?
+    /// The SOCKS proxy's reason as libcurl numbers it, if `code` is CURLE_PROXY.
+    package var proxyReason: Int?
     /// The transfer ran on a reused connection.
     package var isOnKeptConnection = false
     /// libcurl could send no more, didn't say why, and had delivered all that had arrived.
@@ -62,6 +62,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
         self.systemErrno = systemErrno
         self.phase = phase
     }
+
+    package var proxy: ProxyFailure? { proxyReason.map { ProxyFailure($0) } }
 
     /// What libcurl has read from an HTTP/2 connection has left its library for that in disorder. It keeps the connection all the same, and
     /// nothing on it would be answered any more.

@@ -78,9 +78,13 @@ struct WebSocketAuthenticationTests {
         defer { server.stop() }
         let proxy = try Squid.shared().server(.basic, password: nil)
         let delegate = DecidingDelegate(onChallenge: { challenge in
-            challenge.answer(.useCredential, URLCredential(user: "user", password: "secret", persistence: .none))
+            challenge.answer(.useCredential, URLCredential(user: "user", password: "secret", persistence: .permanent))
         })
-        let session = URLSession.forTest(delegate: delegate) { $0.curl.proxy = .server(proxy) }
+        let storage = URLCredentialStorage()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.proxy = .server(proxy)
+            $0.urlCredentialStorage = storage
+        }
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.webSocketURL())
         task.resume()
@@ -90,6 +94,8 @@ struct WebSocketAuthenticationTests {
         #expect(challenge.status == 407 && challenge.space.isProxy())
         #expect(delegate.challenges.value.count == 1)
         #expect(server.requestCount == 1)
+        // The tunnel has shown that it is right.
+        try await eventually { !storage.allCredentials.isEmpty }
     }
 
     @Test("A delegate that cancels the challenge cancels the task, and one that rejects it has the answer to look at")

@@ -11,4 +11,7 @@ public enum CurlErrorKey {
     public static let verification = "CurlNetworkingVerification"
     /// The status with which a proxy refused a tunnel, an `Int`.
     public static let proxyStatus = "CurlNetworkingProxyStatus"
+    /// Why a SOCKS proxy made no connection, as libcurl numbers it (`CURLPX_…`), an `Int`.
+    /// <https://curl.se/libcurl/c/CURLINFO_PROXY_ERROR.html>
+    public static let proxyReason = "CurlNetworkingProxyReason"
 }

@@ -90,7 +90,7 @@ extension CurlOptions {
 extension CurlOptions.HostOptions {
     /// How a host's name is resolved, instead of ``CurlOptions/names``. A value that is nil is taken from the next pattern.
     public struct Names: Sendable, Codable {
-        /// The host's addresses, instead of resolving its name; like curl's `--resolve`. IPv6 without brackets.
+        /// The host's addresses, instead of resolving its name, also where it is a proxy; like curl's `--resolve`. IPv6 without brackets.
         ///
         /// They are tried in this order. With ``connectTo``, they are the addresses of the host named there. libcurl:
         /// [CURLOPT_RESOLVE](https://curl.se/libcurl/c/CURLOPT_RESOLVE.html).

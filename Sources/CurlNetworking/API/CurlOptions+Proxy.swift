@@ -19,6 +19,8 @@ extension CurlOptions {
     /// proxy.exceptions = ["internal.example.com", "10.0.0.0/8"]
     /// configuration.curl.proxy = .server(proxy)
     /// ```
+    ///
+    /// Coding writes the password; descriptions don't.
     public struct ProxyServer: Sendable, Hashable, Codable {
         /// The protocol that is spoken with the proxy.
         public enum Scheme: String, Sendable, CaseIterable, Codable {

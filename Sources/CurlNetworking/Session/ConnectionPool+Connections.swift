@@ -45,8 +45,6 @@ extension ConnectionPool {
             case .new: multiplexes && !plan.hasPriorKnowledge ? reuse : .none
             case .own: .none
             }
-        // It is sent again already.
-        if options.reuse == .none, options.mostSends != nil { options.mostSends = 1 }
         if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none {
             // A request that was cancelled may have left a place on an established connection for one that others wait for.
             let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true

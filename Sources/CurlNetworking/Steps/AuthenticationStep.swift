@@ -92,6 +92,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             return .fail(error)
         }
         var authentication = state ?? Authentication()
+        // The connection may have been closed before libcurl could answer with the proxy's credential.
+        if !ending.refusesAnswer { authentication.tunnelCredential = nil }
         _ = host.session.authenticationCoordinator.withSpaces {
             authentication.noteRefusal(by: challenger, offers, url, &$0)
         }
@@ -132,23 +134,35 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard !parties.isEmpty else { return }
         let coordinator = host.session.authenticationCoordinator
         coordinator.withSpaces { _ = state?.noteSuccess(received.head, of: parties, &$0) }
-        noteAnsweredByLibcurl(received.tunnel, at: url, host)
-        for (party, sent) in sent where sent.use.isShared && parties.contains(party) {
-            // On a tunnel that already existed, nothing was sent.
-            if party == .proxy, let tunnel = received.tunnel, tunnel.head == nil { continue }
-            let use = sent.use
-            let object = coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
-            guard let object, let storage = host.session.settings.credentialStorage else { continue }
-            let space = use.space.forDelegate
-            // Storages notify observers, and may be the program's own.
-            WorkThreads.blocking.run { storage.store(object, for: space) }
+        for (party, sent) in sent where parties.contains(party) {
+            // That was noted when the tunnel opened; on one that already existed, nothing was sent.
+            if party == .proxy, received.tunnel != nil { continue }
+            noteAccepted(sent.use, at: url, host)
         }
     }
 
+    /// The proxy has opened a tunnel: what was sent for it is valid. The tasks that wait for its connection have to have the same credential, or
+    /// libcurl wouldn't let them share it. Within libcurl.
+    func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ host: any StepHost) {
+        guard let url = request.url else { return }
+        noteAnsweredByLibcurl(tunnel, at: url, host)
+        if let sent = state?.sent[.proxy] { noteAccepted(sent.use, at: url, host) }
+    }
+
+    private func noteAccepted(_ use: Authentication.Use, at url: URL, _ host: any StepHost) {
+        guard use.isShared else { return }
+        let coordinator = host.session.authenticationCoordinator
+        let object = coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
+        guard let object, let storage = host.session.settings.credentialStorage else { return }
+        let space = use.space.forDelegate
+        // Storages notify observers, and may be the program's own.
+        WorkThreads.blocking.run { storage.store(object, for: space) }
+    }
+
     /// If libcurl has answered the proxy's challenge by itself, with Basic, later tunnels send that preemptively, which saves a round trip.
-    private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel?, at url: URL, _ host: any StepHost) {
-        guard let credential = state?.tunnelCredential, let tunnel, tunnel.head != nil, tunnel.refusal == nil,
-            let challenge = tunnel.challenge, let challenger = host.route.server?.challenger,
+    private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel, at url: URL, _ host: any StepHost) {
+        guard let credential = state?.tunnelCredential, let challenge = tunnel.challenge,
+            let challenger = host.route.server?.challenger,
             let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
         else { return }
         let space = challenger.space(of: offer)

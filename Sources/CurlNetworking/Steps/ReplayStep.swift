@@ -8,6 +8,12 @@ final class ReplayStep: Step, @unchecked Sendable {
 
     func encode(_ plan: TransferPlan, _ host: any StepHost) {
         plan.connection = connection
+        guard let options = plan.options else { return }
+        options.mostSends = ReplayPolicy.mostSends(
+            options.method,
+            isRepetition: connection != .any,
+            takesSeveral: options.authenticatesInSteps
+        )
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {

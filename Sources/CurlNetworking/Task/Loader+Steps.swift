@@ -25,10 +25,8 @@ extension Loader: StepHost {
             // A repeated request may need a body again, whichever step it waited for.
             enter(.ready(step: attempt == .first ? index : 0, attempt))
             if handle.mayBegin { advance() }
-        case .encoding:
-            completeAfterWaiting()
-        case .storing(let index) where steps.all[index] === step:
-            finishWithBody()
+        case .encoding: completeAfterWaiting()
+        case .storing(let index) where steps.all[index] === step: finishWithBody()
         case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .finishing,
             .ended:
             break
@@ -50,10 +48,8 @@ extension Loader: StepHost {
         enter(.deciding)
         do throws(URLError) {
             switch try steps.redirect.report(request, from: old, by: response, self) {
-            case .follow(let next):
-                follow(next)
-            case .ask(let held, let response):
-                enter(.held(Phase.Holding(held, .redirect(response))))
+            case .follow(let next): follow(next)
+            case .ask(let held, let response): enter(.held(Phase.Holding(held, .redirect(response))))
             }
         } catch {
             finish(.failure(error))

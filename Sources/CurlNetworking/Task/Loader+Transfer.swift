@@ -66,6 +66,10 @@ extension Loader: TransferDelegate {
         sink = steps.accept(response, into: sink, self)
     }
 
+    func transfer(_ transfer: any Transfer, opened tunnel: ProxyTunnel) {
+        if let request { steps.authentication.noteOpened(tunnel, for: request, self) }
+    }
+
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {
         if let request, let upload = steps.upload {
             upload.receive(informational: head, to: request)

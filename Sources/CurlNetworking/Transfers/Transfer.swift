@@ -124,6 +124,8 @@ struct TransferEnding {
     var handshakeQuestion: HandshakeQuestion?
     /// A proxy's refusal of a tunnel.
     var refusal: ResponseHead?
+    /// Whether that came in spite of libcurl's answer to a challenge.
+    var refusesAnswer = false
     var loss = ConnectionLoss.none
     /// At some point the task was suspended, or its consumer was too slow.
     var wasPaused = false
@@ -161,6 +163,9 @@ protocol TransferDelegate: AnyObject {
         received response: URLResponse,
         storagePolicy: URLCache.StoragePolicy
     ) throws(URLError)
+
+    /// The HTTP proxy has opened the tunnel. Within libcurl.
+    func transfer(_ transfer: any Transfer, opened tunnel: ProxyTunnel)
 
     /// An informational response has arrived (RFC 9110 §15.2). Within libcurl.
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead)

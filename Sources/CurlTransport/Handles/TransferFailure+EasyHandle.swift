@@ -14,7 +14,7 @@ extension TransferFailure {
         )
         // For any other failure it means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.longInfo(CURLINFO_SSL_VERIFYRESULT) }
-        if code == CURLE_PROXY { proxy = ProxyFailure(easy.longInfo(CURLINFO_PROXY_ERROR)) }
+        if code == CURLE_PROXY { proxyReason = easy.longInfo(CURLINFO_PROXY_ERROR) }
         if code == CURLE_PEER_FAILED_VERIFICATION, easy.longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
             self.text = "The proxy's certificate: \(self.text)"
         }

@@ -63,6 +63,7 @@ extension EasyOptions {
         if CurlLibrary.hasCAFile, mayUseTLS { try easy.clear(CURLOPT_CAPATH) }
         // libcurl's own default leaves that to OpenSSL's configuration.
         if mayUseTLS { try easy.set(CURLOPT_SSLVERSION, TLSSettings.defaultVersions) }
+        easy.tls.hasSecureServer = mayUseTLS
         if let credentials {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)

@@ -53,6 +53,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
         // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
         if url.hasPrefix("ftps:") { try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)) }
+        easy.tls.hasSecureServer = url.hasPrefix("ftps:")
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)

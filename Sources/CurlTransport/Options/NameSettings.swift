@@ -34,7 +34,8 @@ package struct NameSettings: ConnectionSettings, Equatable {
 
     /// "host:port", either of which may be empty to keep the URL's own.
     package var connectTo: String?
-    package var override: Override?
+    /// At most one for each host and port.
+    package var overrides: [Override] = []
     package var cacheLifetime: Duration?
     /// Numeric addresses, each with or without a port.
     package var servers: [String] = []
@@ -54,9 +55,9 @@ package struct NameSettings: ConnectionSettings, Equatable {
             return
         }
         if let connectTo { try easy.set(CURLOPT_CONNECT_TO, list: ["::\(connectTo)"]) }
-        if let override {
-            let addresses = override.addresses.joined(separator: ",")
-            try easy.set(CURLOPT_RESOLVE, list: ["\(override.host):\(override.port):\(addresses)"])
+        if !overrides.isEmpty {
+            let entries = overrides.map { "\($0.host):\($0.port):\($0.addresses.joined(separator: ","))" }
+            try easy.set(CURLOPT_RESOLVE, list: entries)
         }
         if let cacheLifetime { try easy.set(CURLOPT_DNS_CACHE_TIMEOUT, Self.seconds(cacheLifetime)) }
         if !servers.isEmpty { try easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }

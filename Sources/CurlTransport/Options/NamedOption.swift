@@ -68,6 +68,7 @@ extension EasyHandle {
         if option.name == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
             tls.changeTrust { $0.acceptsIntermediates = false }
         }
+        if option.name == "USE_SSL", number != 0 { tls.hasSecureServer = true }
         if option.name == "SSL_VERIFYSTATUS", number != 0 { tls.changeTrust { $0.verifiesStatus = true } }
     }
 

@@ -79,10 +79,12 @@ package enum ProxyFailure: Sendable, Hashable {
     case hostNotFound
     /// It closed the connection.
     case connectionLost
+    /// It doesn't make such connections.
+    case refused
     case other
 
     /// https://curl.se/libcurl/c/CURLINFO_PROXY_ERROR.html
-    init(_ code: Int) {
+    package init(_ code: Int) {
         switch UInt32(truncatingIfNeeded: code) {
         case CURLPX_NO_AUTH.rawValue, CURLPX_USER_REJECTED.rawValue, CURLPX_IDENTD.rawValue,
             CURLPX_IDENTD_DIFFER.rawValue, CURLPX_GSSAPI.rawValue, CURLPX_GSSAPI_PERMSG.rawValue:
@@ -93,6 +95,10 @@ package enum ProxyFailure: Sendable, Hashable {
             CURLPX_RECV_CONNECT.rawValue, CURLPX_RECV_REQACK.rawValue, CURLPX_SEND_AUTH.rawValue,
             CURLPX_SEND_CONNECT.rawValue, CURLPX_SEND_REQUEST.rawValue:
             self = .connectionLost
+        case CURLPX_REPLY_NOT_ALLOWED.rawValue, CURLPX_REPLY_COMMAND_NOT_SUPPORTED.rawValue,
+            CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.rawValue, CURLPX_BAD_ADDRESS_TYPE.rawValue,
+            CURLPX_LONG_HOSTNAME.rawValue:
+            self = .refused
         default:
             self = .other
         }

@@ -98,6 +98,11 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// an error response arrives before they notice that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
+    /// Whether libcurl sends the request several times, to authenticate in steps. To a proxy's tunnel it isn't sent before that is open.
+    package var authenticatesInSteps: Bool {
+        connectionAuthentication != nil || proxy.authentication != nil && !proxy.usesTunnel
+    }
+
     /// By prior knowledge.
     package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication != .ntlm }
 
@@ -121,8 +126,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
             try easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding)
             try easy.set(CURLOPT_HTTP_CONTENT_DECODING, false)
         }
-        // These have several steps, each with the request.
-        if connectionAuthentication == nil, proxy.authentication == nil { easy.sharing.sendsLeft = mostSends }
+        easy.sharing.sendsLeft = mostSends
         switch reuse {
         case .possible: break
         case .awaited: try easy.set(CURLOPT_PIPEWAIT, true)

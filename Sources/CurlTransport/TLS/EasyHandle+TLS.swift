@@ -42,16 +42,13 @@ extension EasyHandle {
     /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for
     /// looking up names over HTTPS.
     func configures(_ context: OpenSSL.Pointer, for user: UnsafeMutableRawPointer?) -> CURLcode {
-        let peer: TLSPeer = user != handle ? .resolver : securesProxy() ? .proxy : .server
+        let connectCode = longInfo(CURLINFO_HTTP_CONNECTCODE)
+        let peer: TLSPeer =
+            user != handle ? .resolver : tls.securesProxy(connectCode: connectCode) ? .proxy : .server
         for hook in tls.hooks {
             let code = hook.configure(context, of: self, with: peer)
             if code != CURLE_OK { return code }
         }
         return CURLE_OK
-    }
-
-    private func securesProxy() -> Bool {
-        let connectCode = longInfo(CURLINFO_HTTP_CONNECTCODE)
-        return tls.securesProxy(connectCode: connectCode)
     }
 }

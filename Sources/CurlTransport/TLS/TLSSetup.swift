@@ -8,6 +8,8 @@ struct TLSSetup {
     var session: UnsafeRawPointer?
     /// Whether the transfer's proxy speaks TLS itself.
     var hasSecureProxy = false
+    /// Otherwise all handshakes are the proxy's.
+    var hasSecureServer = true
     /// The last handshake was with the server, through the proxy's tunnel.
     private var wasServersTurn = false
 
@@ -40,6 +42,7 @@ struct TLSSetup {
     /// status of the proxy's last answer to a CONNECT, or 0. Each call counts as one handshake.
     mutating func securesProxy(connectCode: Int) -> Bool {
         guard hasSecureProxy else { return false }
+        guard hasSecureServer else { return true }
         // libcurl keeps the response to the last CONNECT when it makes another connection, which starts with the proxy.
         let isTunnelled = 200..<300 ~= connectCode && !wasServersTurn
         wasServersTurn = isTunnelled

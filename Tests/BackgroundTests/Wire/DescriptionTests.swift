@@ -47,7 +47,8 @@ struct DescriptionTests {
         )
         let details: [String: Any] = [
             CurlErrorKey.code: 60, CurlErrorKey.text: "SSL: no", CurlErrorKey.phase: "securing",
-            CurlErrorKey.verification: 10, CurlErrorKey.proxyStatus: 403, NSFilePathErrorKey: "/file",
+            CurlErrorKey.verification: 10, CurlErrorKey.proxyStatus: 403,
+            CurlErrorKey.proxyReason: 24, NSFilePathErrorKey: "/file",
             NSUnderlyingErrorKey: NSError(domain: NSPOSIXErrorDomain, code: 5),
         ]
         let url = try #require(URL(string: "https://expired.test/"))
@@ -58,6 +59,7 @@ struct DescriptionTests {
         #expect(same.failureURLPeerTrust == trust)
         #expect(same.userInfo[CurlErrorKey.phase] as? String == "securing")
         #expect(same.userInfo[CurlErrorKey.proxyStatus] as? Int == 403)
+        #expect(same.userInfo[CurlErrorKey.proxyReason] as? Int == 24)
         #expect(same.userInfo[NSFilePathErrorKey] as? String == "/file")
         #expect((same.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 5)
     }

@@ -47,6 +47,29 @@ struct SquidTests {
         #expect(delegate.challenges.value.allSatisfy { $0.space.isProxy() && $0.space.port == server.port })
     }
 
+    @Test("A burst over HTTP/2 shares the tunnel that the delegate's credential has opened")
+    func burst() async throws {
+        let nginx = try NginxHTTP2.shared()
+        let server = try Squid.shared().server(.basic, password: nil)
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            guard asked.space.isProxy() else { return asked.answer(.performDefaultHandling, nil) }
+            asked.answer(.useCredential, .right())
+        })
+        for _ in 0..<5 {
+            let session = URLSession.through(server, delegate: delegate) {
+                $0.urlCache = nil
+                $0.curl.tls.additionalTrustRoots = [.file(nginx.site.authority)]
+            }
+            defer { session.invalidateAndCancel() }
+            let results = await withTaskGroup(of: HandlerResult.self) { group in
+                for _ in 0..<20 { group.addTask { await session.load(nginx.url(.tls, NginxSite.smallPath)) } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(results.map(\.text) == Array(repeating: NginxSite.smallText, count: 20))
+            #expect(Set(results.map { NginxHTTP2.connection(of: $0.response) }).count == 1)
+        }
+    }
+
     @Test("A wrong password is refused", arguments: [Squid.Door.basic, .digest], [false, true])
     func wrong(door: Squid.Door, tunnel: Bool) async throws {
         var server = try Squid.shared().server(door, password: "wrong")

@@ -19,11 +19,8 @@ struct NameSettingsTests {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
         let options = Self.options("http://early.test:\(server.port)/") { settings in
-            settings.override = .init(
-                host: "early.test",
-                port: server.port,
-                addresses: (1...50).map { "127.0.0.\($0)" }
-            )
+            let addresses = (1...50).map { "127.0.0.\($0)" }
+            settings.overrides = [.init(host: "early.test", port: server.port, addresses: addresses)]
         }
         try await LoopRig.use { rig in
             for _ in 0..<20 {
@@ -40,7 +37,7 @@ struct NameSettingsTests {
             let transfer = try await rig.run(
                 RecordedTransfer(),
                 Self.options("http://early.test:\(server.port)/") { settings in
-                    settings.override = .init(host: "early.test", port: server.port, addresses: ["127.0.0.1"])
+                    settings.overrides = [.init(host: "early.test", port: server.port, addresses: ["127.0.0.1"])]
                 }
             )
             #expect(transfer.failure == nil)

@@ -17,6 +17,20 @@ struct TransferRulesTests {
         }
     }
 
+    @Test("Not a proxy's refusal, but its own trouble with the way; nor what fails before anything is tried")
+    func proxies() {
+        let lasting = [400, 403, 404, 405, 451]
+        for status in lasting + [408, 429, 500, 502, 503, 504] {
+            let isTransient = !lasting.contains(status)
+            let error = URLError(.cannotConnectToHost, nil, "", nil, [CurlErrorKey.proxyStatus: status])
+            #expect(error.isTransient == isTransient, "\(status)")
+        }
+        for phase in TransferPhase.allCases {
+            let error = URLError(.cannotConnectToHost, nil, "", nil, [CurlErrorKey.phase: phase.rawValue])
+            #expect(error.isTransient == (phase != .preparing))
+        }
+    }
+
     @Test("Not the server's answers, and not what stays as it is")
     func lasting() {
         for code in [URLError.Code.badServerResponse, .cannotCreateFile, .serverCertificateUntrusted, .cancelled] {

@@ -12,6 +12,7 @@ extension IndifferentTransferDelegate {
         received response: URLResponse,
         storagePolicy: URLCache.StoragePolicy
     ) throws(URLError) {}
+    func transfer(_ transfer: any Transfer, opened tunnel: ProxyTunnel) {}
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead) {}
     func transfer(_ transfer: any Transfer, received body: UnsafeRawBufferPointer) throws(URLError) {}
     func transferMayDeliver(_ transfer: any Transfer) -> Bool { true }

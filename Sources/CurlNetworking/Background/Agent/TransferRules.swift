@@ -19,6 +19,8 @@ extension URLError {
     /// Whether the same request may succeed later without any intervention. So it may where the agent is short of descriptors or memory.
     var isTransient: Bool {
         switch code {
+        // Failing before any attempt means that the configuration of proxies is wrong.
+        case .cannotConnectToHost where transferPhase == .preparing || isRefusedByProxy: false
         case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
             .notConnectedToInternet:
             true

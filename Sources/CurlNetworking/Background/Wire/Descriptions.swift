@@ -80,6 +80,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
     var phase: String?
     var verification: Int?
     var proxyStatus: Int?
+    var proxyReason: Int?
     var peerTrust: ServerTrust?
     /// The path of the file that failed.
     var file: String?
@@ -99,6 +100,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         phase = info[CurlErrorKey.phase] as? String
         verification = info[CurlErrorKey.verification] as? Int
         proxyStatus = info[CurlErrorKey.proxyStatus] as? Int
+        proxyReason = info[CurlErrorKey.proxyReason] as? Int
         peerTrust = error.failureURLPeerTrust
         file = info[NSFilePathErrorKey] as? String
         systemErrno = (error.systemError?.code).map { Int($0) }
@@ -116,6 +118,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
         info[CurlErrorKey.phase] = phase
         info[CurlErrorKey.verification] = verification
         info[CurlErrorKey.proxyStatus] = proxyStatus
+        info[CurlErrorKey.proxyReason] = proxyReason
         info[NSURLErrorFailingURLPeerTrustErrorKey] = peerTrust
         info[NSFilePathErrorKey] = file
         let systemError = systemErrno.map { NSError(domain: NSPOSIXErrorDomain, code: $0) }

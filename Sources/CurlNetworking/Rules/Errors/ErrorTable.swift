@@ -85,6 +85,9 @@ enum ErrorTable {
     static func code(for failure: TransferFailure) -> URLError.Code {
         if let code = tlsCode(for: failure) { return code }
         return switch (failure.code, failure.systemErrno) {
+        // libcurl has lost the connection on which it had sent the request, and got no other to send it again.
+        case (.couldntConnect, _) where hasBegun(failure), (.couldntResolveHost, _) where hasBegun(failure):
+            .networkConnectionLost
         case (.couldntConnect, ENETUNREACH), (.couldntConnect, ENETDOWN): .notConnectedToInternet
         case (.couldntConnect, ETIMEDOUT): .timedOut
         case (.proxy, _) where failure.proxy == .authentication: .userAuthenticationRequired
@@ -99,6 +102,10 @@ enum ErrorTable {
         case (.badFunctionArgument, _) where failure.phase == .receiving: .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }
+    }
+
+    private static func hasBegun(_ failure: TransferFailure) -> Bool {
+        failure.phase == .sending || failure.phase == .receiving
     }
 
     /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and lines of a proxy's answer that it has no room for. Its text
@@ -130,7 +137,18 @@ extension URLError {
         ]
         let verification = failure.openSSLVerification
         if verification != 0 { details[CurlErrorKey.verification] = verification }
+        details[CurlErrorKey.proxyReason] = failure.proxyReason
         self.init(ErrorTable.code(for: failure), url, failure.text, systemError, details)
+    }
+
+    /// Whether a proxy has refused to connect to the host, and would again: an HTTP proxy's troubles (408, 429, 5xx) may pass.
+    var isRefusedByProxy: Bool {
+        guard let status = userInfo[CurlErrorKey.proxyStatus] as? Int else { return isRefusedBySOCKSProxy }
+        return (400..<500).contains(status) && status != 408 && status != 429
+    }
+
+    var isRefusedBySOCKSProxy: Bool {
+        (userInfo[CurlErrorKey.proxyReason] as? Int).map { ProxyFailure($0) } == .refused
     }
 
     /// An error about `url` with a description and, if there is one, the underlying system error.

@@ -5,7 +5,7 @@ import Foundation
 enum ConnectivityPolicy {
     static func isLackOfConnectivity(_ error: URLError) -> Bool {
         // A proxy that refuses to connect is reachable, so waiting would be pointless.
-        guard error.userInfo[CurlErrorKey.proxyStatus] == nil else { return false }
+        guard error.userInfo[CurlErrorKey.proxyStatus] == nil, !error.isRefusedBySOCKSProxy else { return false }
         return isLackOfConnectivity(error.code, in: error.transferPhase)
     }
 

@@ -14,9 +14,18 @@ enum ReplayPolicy {
         ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(method)
     }
 
-    /// How often libcurl may send a request that may not be repeated: once more where it takes a kept connection for dead. Over HTTP/2 that may be one
-    /// that the server has broken off after it has carried out the request, and libcurl would send it up to six times.
-    static let mostSends = 2
+    /// How often libcurl may send a request on its own account; nil for as often as it wants.
+    ///
+    /// One that may not be carried out twice goes out once more where libcurl takes a kept connection for dead, and that is all: over HTTP/2 the
+    /// server may have broken the connection off after it had carried out the request, and libcurl would send it up to six times.
+    ///
+    /// - Parameters:
+    ///   - isRepetition: It has been sent before, and `ReplayStep` has it sent again.
+    ///   - takesSeveral: Authentication takes several requests, each of which counts as one to libcurl.
+    static func mostSends(_ method: String, isRepetition: Bool, takesSeveral: Bool) -> Int? {
+        if mayBeRepeated(method) || takesSeveral { return nil }
+        return isRepetition ? 1 : 2
+    }
 
     /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't
     /// looked at the request. libcurl notices most such cases and sends the request again; these are the others.
@@ -26,6 +35,11 @@ enum ReplayPolicy {
         // libcurl tried to send it again, but couldn't rewind the body; or it wasn't to go out on the connection that libcurl had chosen.
         case .sendFailRewind:
             return true
+        // A chunked body can't go out on a kept connection to a server that speaks HTTP/1.0.
+        case .uploadFailed:
+            return failure.isOnKeptConnection && !circumstances.hasHeard
+        case .failedInit:
+            return !circumstances.hasHeard && isOnUnfinishedConnection(failure)
         case .sendError:
             return !circumstances.hasHeard && (failure.isOnKeptConnection || needsOwnConnection(failure))
         // The server goes away, and says that it hasn't looked at the request (RFC 9113 §6.8), on a new connection as well.
@@ -49,5 +63,12 @@ enum ReplayPolicy {
     /// few requests on each HTTP/2 connection, some of many concurrent ones fail every time. Only libcurl's text shows this.
     static func needsOwnConnection(_ failure: TransferFailure) -> Bool {
         failure.code == .sendFailRewind || failure.text.hasPrefix("Connection died, tried ")
+            || failure.code == .uploadFailed || isOnUnfinishedConnection(failure)
+    }
+
+    /// libcurl (7.88) has let the request share an HTTP/2 connection that wasn't established yet, as it does if it knows that the host speaks
+    /// HTTP/2, and then couldn't send it.
+    private static func isOnUnfinishedConnection(_ failure: TransferFailure) -> Bool {
+        failure.code == .failedInit && failure.text.hasSuffix(" send: no filter connected")
     }
 }

@@ -47,11 +47,15 @@ struct HostPattern: Hashable, Sendable {
 
     /// The host in the form used in `Origin`.
     private static func canonical(_ host: String) -> String? {
-        guard !host.contains(where: { "*/?#@\\%".contains($0) }),
-            let origin = URL(string: "http://\(host)/").flatMap(Origin.init), origin.port == 80,
-            origin.host != ".", !origin.host.hasSuffix("..")
+        guard !host.contains(where: { "*/?#@\\%".contains($0) }), split(host).port == nil,
+            let origin = URL(string: "http://\(host)/").flatMap(Origin.init), !hasEmptyLabel(origin.host)
         else { return nil }
         return origin.host
+    }
+
+    /// As ".example.com" has. After the last dot is the root's, which is empty.
+    private static func hasEmptyLabel(_ host: String) -> Bool {
+        host.split(separator: ".", omittingEmptySubsequences: false).dropLast().contains("")
     }
 
     /// "example.com." is the same host as "example.com": an entry for one of them, which may have keys that the server must have, would

@@ -6,8 +6,8 @@ struct NameRules: Sendable {
     let session: CurlOptions.Names
     let hosts: HostRules
 
-    /// The settings for `origin`'s host; nil for libcurl's defaults.
-    func settings(for origin: Origin) -> NameSettings? {
+    /// The settings for `origin`'s host, and for the proxy's if that has addresses of its own; nil for libcurl's defaults.
+    func settings(for origin: Origin, through proxy: CurlOptions.ProxyServer? = nil) -> NameSettings? {
         var settings = NameSettings()
         if let socket = unixSocket(for: origin) {
             settings.unixSocket = socket.setting
@@ -15,7 +15,8 @@ struct NameRules: Sendable {
         }
         let target = connectTarget(for: origin)
         if target != origin { settings.connectTo = "\(Self.bracketed(target.host)):\(target.port)" }
-        settings.override = override(for: target)
+        let way = proxy.map { origin.at($0.canonical.host, port: $0.port) }
+        settings.overrides = [target, way].compactMap { $0.flatMap(override) }
         settings.ipVersion = (hosts.first(\.names.ipVersion, for: origin) ?? session.ipVersion).setting
         settings.localEnd = (hosts.first(\.names.localEnd, for: origin) ?? session.localEnd)?.setting
         if session.cacheLifetime != CurlOptions.Names().cacheLifetime { settings.cacheLifetime = session.cacheLifetime }

@@ -41,7 +41,9 @@ struct ProxyExceptions: Sendable {
             if let address = IPAddress(host) { return [.address(address)] }
             if text == "*" { return [.any] }
             let own = text.hasSuffix(".") ? String(text.dropLast()) : text
-            guard !own.isEmpty, !own.contains(where: { ":[]@?#\\%<> ".contains($0) }) else { return nil }
+            guard !own.isEmpty, !own.contains(".."), !own.contains(where: { ":[]@?#\\%<>, ".contains($0) }) else {
+                return nil
+            }
             let name = ascii(own)
             if name.hasPrefix("*."), !name.dropFirst().contains("*") { return [.below(String(name.dropFirst()))] }
             if name.contains("*") { return [.glob(name)] }

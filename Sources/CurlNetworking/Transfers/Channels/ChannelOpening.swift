@@ -44,6 +44,7 @@ struct ChannelOpening {
     func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
         guard let refusal = tunnel?.refusal(before: failure) else { return URLError(failure, url: url) }
         ending.refusal = refusal
+        ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         return URLError(failure, url: url, refusal: refusal)
     }
 

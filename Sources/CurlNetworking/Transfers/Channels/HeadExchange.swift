@@ -40,6 +40,9 @@ final class HeadExchange {
 
     // MARK: - The request
 
+    /// nil without a tunnel.
+    var tunnel: ProxyTunnel? { opening.tunnel }
+
     /// Begins to connect. If it throws, nothing has begun.
     func begin(_ order: ChannelOpening.Order, for delegate: any ChannelDelegate) throws(URLError) {
         channel = try opening.begin(order, for: delegate)
@@ -89,7 +92,7 @@ final class HeadExchange {
     }
 
     func received(_ head: ResponseHead) -> ReceivedHead {
-        ReceivedHead(head: head, request: request, tunnel: opening.tunnel, effect: opening.effect)
+        ReceivedHead(head: head, request: request, tunnel: tunnel, effect: opening.effect)
     }
 
     // MARK: - The end

@@ -104,7 +104,9 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     // MARK: - The handshake
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        heads.received(tunnelLine: line, on: channel)
+        let verdict = heads.received(tunnelLine: line, on: channel)
+        if let tunnel = heads.tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
+        return verdict
     }
 
     func channelOpened(_ channel: Channel) {

@@ -281,6 +281,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         let verdict = tunnel?.receive(lines: tunnelHeaderLine) ?? .accepted
+        if let tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
         if tunnel?.isMalformed == true {
             abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
         }
@@ -429,6 +430,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
                 ending.loss = ReplayPolicy.needsOwnConnection(failure) ? .everyConnection : .keptConnection
             }
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
+            ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
         end()
         if abortError == nil, let decoding, decoding.isBusy {

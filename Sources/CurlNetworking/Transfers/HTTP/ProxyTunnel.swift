@@ -15,9 +15,12 @@ struct ProxyTunnel {
     private(set) var isMalformed = false
     /// The latest informational one.
     private var interim: ResponseHead?
+    /// The latest call of `receive` has completed the proxy's agreement.
+    private(set) var hasJustOpened = false
 
     /// Within libcurl, which is kept from answering one challenge after the other: the proxy has refused then.
     mutating func receive(lines: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        hasJustOpened = false
         switch parser.consume(lines: lines) {
         case .incomplete: break
         case .malformed, .unparsable:
@@ -26,6 +29,7 @@ struct ProxyTunnel {
         case .complete(let head):
             self.head = head
             parser = HeadParser()
+            hasJustOpened = (200..<300).contains(head.status)
             guard head.status == 407 else { break }
             challenge = head
             challengeCount += 1
@@ -35,6 +39,9 @@ struct ProxyTunnel {
         parser.informational = []
         return .accepted
     }
+
+    /// libcurl has answered a challenge by itself, and was challenged again.
+    var hasRefusedAnswer: Bool { challengeCount > 1 }
 
     /// The proxy's final response, if it refused. libcurl takes an informational one for that, and asks no further.
     var refusal: ResponseHead? {

@@ -31,7 +31,6 @@ enum RequestEncoder {
             )
         if !fields.contains("Authorization") { options.credentials = credentials }
         if fields.closesConnection { options.closing = .always }
-        if !ReplayPolicy.mayBeRepeated(method) { options.mostSends = ReplayPolicy.mostSends }
         if settings.configureTransfer != nil {
             options.acceptEncoding = asksForPart ? ContentCoding.noCoding : ContentCoding.offer
         }
@@ -53,6 +52,7 @@ enum RequestEncoder {
         guard let body else { return lines }
         // Otherwise libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
+        // As in the stock module, an upload task's data has the type of the body in whose place it is sent.
         let isOwnBody = request.httpBody != nil || body is StreamedBody
         if request.httpMethod == "POST", isOwnBody, body.length != 0, !fields.contains("Content-Type") {
             lines.append("Content-Type: application/x-www-form-urlencoded")
@@ -60,10 +60,13 @@ enum RequestEncoder {
         return lines
     }
 
+    /// Without the white space around the value, which isn't a part of it (RFC 9110 §5.5): servers take it for a broken connection over HTTP/2
+    /// (RFC 9113 §8.2.1).
     private static func line(_ field: HeaderField) -> String {
+        let value = Substring(field.value).trimmed
         // To libcurl, "Name:" means "don't send it", also with C's white space behind it.
-        let isBlank = field.value.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
-        return isBlank ? field.name + ";" : field.name + ": " + field.value
+        let isBlank = value.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        return isBlank ? field.name + ";" : field.name + ": " + value
     }
 
     /// The fields sent with every request that doesn't set them itself.

@@ -82,7 +82,9 @@ final class StreamTransfer: Transfer {
 extension StreamTransfer: ChannelDelegate {
     /// Within libcurl.
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        opening.received(tunnelLine: line, on: channel)
+        let verdict = opening.received(tunnelLine: line, on: channel)
+        if let tunnel = opening.tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
+        return verdict
     }
 
     func channelOpened(_ channel: Channel) {

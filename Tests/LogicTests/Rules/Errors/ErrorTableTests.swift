@@ -72,7 +72,8 @@ struct ErrorTableTests {
 
     @Test("The codes that programs look at", arguments: importantCodes)
     func important(curl: CurlCode, expected: URLError.Code) {
-        #expect(ErrorTable.code(for: Self.failure(curl)) == expected)
+        let phase = [.couldntConnect, .couldntResolveHost].contains(curl) ? TransferPhase.connecting : .receiving
+        #expect(ErrorTable.code(for: Self.failure(curl, phase: phase)) == expected)
     }
 
     static let connectErrors: [(Int32, URLError.Code)] = [
@@ -83,7 +84,18 @@ struct ErrorTableTests {
 
     @Test("Why a connection failed tells a refusal from a missing network", arguments: connectErrors)
     func connecting(errno: Int32, expected: URLError.Code) {
-        #expect(ErrorTable.code(for: Self.failure(.couldntConnect, errno: errno)) == expected)
+        #expect(ErrorTable.code(for: Self.failure(.couldntConnect, errno: errno, phase: .connecting)) == expected)
+    }
+
+    @Test("After the request was sent, that no other connection can be made means that the first was lost")
+    func lostBefore() {
+        for code in [CurlCode.couldntConnect, .couldntResolveHost] {
+            for phase in TransferPhase.allCases {
+                let isLost = phase == .sending || phase == .receiving
+                let failure = TransferFailure(code: code, text: "no", systemErrno: ECONNREFUSED, phase: phase)
+                #expect((ErrorTable.code(for: failure) == .networkConnectionLost) == isLost, "\(phase)")
+            }
+        }
     }
 
     @Test("Chunks that are none are the server's fault, and no lost connection")

@@ -1,3 +1,4 @@
+import CCurlNetworkingLibcurl
 import CurlTransport
 import Foundation
 import Testing
@@ -34,6 +35,18 @@ struct ConnectivityPolicyTests {
             info[CurlErrorKey.proxyStatus] = status
             let error = URLError(.cannotConnectToHost, userInfo: info)
             #expect(ConnectivityPolicy.isLackOfConnectivity(error) == (status == nil))
+        }
+    }
+
+    @Test("No SOCKS proxy that doesn't allow the connection, as opposed to one that doesn't reach the host")
+    func refusedBySOCKS() {
+        for (reason, isLack) in [(CURLPX_REPLY_NOT_ALLOWED, false), (CURLPX_REPLY_HOST_UNREACHABLE, true)] {
+            var failure = TransferFailure(code: .proxy, text: "no", phase: .connecting)
+            failure.proxyReason = Int(reason.rawValue)
+            let error = URLError(failure, url: nil)
+            #expect(error.code == .cannotConnectToHost)
+            #expect(error.userInfo[CurlErrorKey.proxyReason] as? Int == Int(reason.rawValue))
+            #expect(ConnectivityPolicy.isLackOfConnectivity(error) == isLack && error.isTransient == isLack)
         }
     }
 

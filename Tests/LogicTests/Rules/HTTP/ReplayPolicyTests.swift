@@ -43,6 +43,49 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHeard: true)))
     }
 
+    @Test("Those that libcurl has put on a connection that wasn't established yet, on one of their own")
+    func unfinished() {
+        var failure = Self.failure(.failedInit, isKept: true, phase: .sending)
+        failure.text = "[CONN-9-0] send: no filter connected"
+        #expect(ReplayPolicy.isLossOfKeptConnection(failure, .init()))
+        #expect(ReplayPolicy.needsOwnConnection(failure))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHeard: true)))
+        for text in ["[CONN-9-0] recv: no filter connected", "something else"] {
+            failure.text = text
+            #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init()))
+            #expect(!ReplayPolicy.needsOwnConnection(failure))
+        }
+    }
+
+    @Test("Those whose chunks a server of HTTP/1.0 doesn't take on a kept connection, on one of their own")
+    func chunked() {
+        let failure = Self.failure(.uploadFailed, isKept: true, phase: .sending)
+        #expect(ReplayPolicy.isLossOfKeptConnection(failure, .init()) && ReplayPolicy.needsOwnConnection(failure))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(.uploadFailed, isKept: false), .init()))
+    }
+
+    @Test("libcurl sends what may not be carried out twice once more at most, and not if it is sent again already")
+    func sends() {
+        func most(_ method: String, isRepetition: Bool = false, takesSeveral: Bool = false) -> Int? {
+            ReplayPolicy.mostSends(method, isRepetition: isRepetition, takesSeveral: takesSeveral)
+        }
+        #expect(most("GET") == nil && most("GET", isRepetition: true) == nil)
+        #expect(most("POST") == 2 && most("POST", isRepetition: true) == 1)
+        #expect(most("POST", takesSeveral: true) == nil)
+    }
+
+    @Test("A tunnel's credential doesn't have the request sent more often, an open proxy's and the server's may")
+    func steps() {
+        let password = ProxyAuthentication(.digest, user: "user", password: "secret")
+        let options = TransferOptions(url: "https://a/", method: "POST", headers: [String]())
+        options.proxy.authentication = password
+        #expect(options.authenticatesInSteps)
+        options.proxy.usesTunnel = true
+        #expect(!options.authenticatesInSteps)
+        options.connectionAuthentication = .ntlm
+        #expect(options.authenticatesInSteps)
+    }
+
     @Test("Those that libcurl could not begin again, on whichever connection", arguments: [true, false])
     func rewind(isKept: Bool) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.sendFailRewind, isKept: isKept), .init()))

@@ -43,7 +43,8 @@ struct HostPatternTests {
             "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
             "host:0",
             "host:65536", "host:http", "*..", "host..", "::1", "user@host", "host?x", "host#x",
-            "*.127.0.0.1", "*.0.0.1", "*.1",
+            "*.127.0.0.1", "*.0.0.1", "*.1", ".example.com", ".example.com:443", "example..com", "*..example.com",
+            "host:80:80", "host:80:8080",
         ]
     )
     func refused(pattern: String) {

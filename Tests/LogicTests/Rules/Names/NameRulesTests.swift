@@ -25,9 +25,25 @@ struct NameRulesTests {
         }
         let found = try settings("https://API.example.com/", change)
         #expect(
-            found?.override == .init(host: "api.example.com", port: 443, addresses: ["10.0.0.1", "::1"])
+            found?.overrides == [.init(host: "api.example.com", port: 443, addresses: ["10.0.0.1", "::1"])]
         )
         #expect(try settings("https://example.com/", change) == nil)
+    }
+
+    @Test("A proxy's addresses are those of its own entry")
+    func proxyAddresses() throws {
+        let proxied = Sample.settings {
+            $0.curl.hosts["Proxy.test"].names.addresses = ["10.0.0.1"]
+            $0.curl.hosts["api.example.com"].names.addresses = ["10.0.0.2"]
+        }
+        let origin = try #require(Origin(Sample.url("https://api.example.com/")))
+        let server = CurlOptions.ProxyServer(.http, host: "PROXY.test", port: 3128)
+        #expect(
+            proxied.names.settings(for: origin, through: server)?.overrides == [
+                .init(host: "api.example.com", port: 443, addresses: ["10.0.0.2"]),
+                .init(host: "proxy.test", port: 3128, addresses: ["10.0.0.1"]),
+            ]
+        )
     }
 
     @Test("What is connected to instead has the addresses of its own entry")
@@ -38,7 +54,7 @@ struct NameRulesTests {
             options.hosts["backend:8443"].names.addresses = ["10.0.0.2"]
         }
         #expect(found?.connectTo == "backend:8443")
-        #expect(found?.override == .init(host: "backend", port: 8443, addresses: ["10.0.0.2"]))
+        #expect(found?.overrides == [.init(host: "backend", port: 8443, addresses: ["10.0.0.2"])])
     }
 
     @Test("Without a port the URL's stays; IPv6 is put into brackets; addresses are not looked up")
@@ -48,7 +64,7 @@ struct NameRulesTests {
             options.hosts["*"].names.addresses = ["10.0.0.1"]
         }
         #expect(found?.connectTo == "[::1]:81")
-        #expect(found?.override == nil)
+        #expect(found?.overrides == [])
     }
 
     @Test("A host's own values come before the session's")

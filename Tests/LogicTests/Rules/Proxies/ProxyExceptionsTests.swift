@@ -120,7 +120,7 @@ struct ProxyExceptionsTests {
         arguments: [
             "", ".", "10.0.0.0/33", "10.0.0.0/x", "10.0.0.0/", "/8", "::/129", "1.2.3.4.5/8", "example.com/24", "a b",
             "example.com:0", "example.com:70000", "::1:xyz", "user@example.com", "10.0.0.0/-1", "10.0.0.0/8/8",
-            "1.2.3.4/+8",
+            "1.2.3.4/+8", "example..com", "a.example,b.example",
         ]
     )
     func nonsense(text: String) {

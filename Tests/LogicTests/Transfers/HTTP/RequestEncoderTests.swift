@@ -299,6 +299,15 @@ struct RequestEncoderTests {
     }
 
     @Test(
+        "White space around a value isn't a part of it",
+        arguments: [("x ", "X-A: x"), (" \tx y\t", "X-A: x y"), (" ", "X-A;"), ("", "X-A;")]
+    )
+    func whiteSpace(value: String, line: String) throws {
+        let options = try Self.options(Sample.request("http://example.com/", "GET", ["X-A": value]), body: nil)
+        #expect(options.headers.filter { $0.hasPrefix("X-A") } == [line])
+    }
+
+    @Test(
         "Every method has its body",
         arguments: ["GET", "HEAD", "PUT"]
     )
