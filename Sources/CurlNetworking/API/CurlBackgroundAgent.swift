@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The process that does the transfers of background sessions. See <doc:BackgroundSessions>.
@@ -22,9 +23,9 @@ public enum CurlBackgroundAgent {
     /// Does nothing if no agent runs and there are no transfers. Throws `URLError` if the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {
         let folder = StateFolder(of: configuration)
-        guard let identifier = configuration.identifier, folder.lastTaskIdentifier(of: identifier) != nil else {
-            return
-        }
+        guard let identifier = configuration.identifier else { return }
+        let last = Result { () throws(SystemError) in try folder.lastTaskIdentifier(of: identifier) }
+        if case .success(nil) = last { return }
         let launcher = AgentLauncher(folder: folder, options: configuration.curl.background)
         _ = try await AgentInquiry.ask(.cancelAll(session: identifier), launcher)
     }

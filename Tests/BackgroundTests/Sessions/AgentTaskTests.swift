@@ -157,7 +157,7 @@ extension BackgroundTests {
             }
             for total in 1...100 as ClosedRange<Int64> {
                 queue.sync {
-                    session.tasks[submission.key]?.wrote(total, of: 100, attempt)
+                    session.tasks[submission.key]?.wrote(1, total: total, of: 100, attempt)
                     session.flushProgress()
                 }
             }

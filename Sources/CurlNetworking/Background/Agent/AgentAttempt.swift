@@ -17,6 +17,8 @@ final class AgentAttempt: @unchecked Sendable {
     private(set) var stop: Stop?
     /// What the next attempt can continue from.
     var resumeData: Data?
+    /// The last response's head, as the server sent it; nil until the attempt is over.
+    var head: ResponseHead?
     /// Why the agent itself had to give up.
     private(set) var failure: URLError?
     private let folder: SessionFolder
@@ -24,8 +26,6 @@ final class AgentAttempt: @unchecked Sendable {
     private var body: DownloadFile?
     /// The name of the file with the whole body of the response.
     private var file: String?
-    /// How much of a download has been written, in bytes.
-    private var written: Int64 = 0
     /// Whether the record names the file that is being written.
     private var isCheckpointed = false
 
@@ -51,12 +51,13 @@ final class AgentAttempt: @unchecked Sendable {
         return snapshot.failureToConnect
     }
 
-    /// - Parameter resumableSize: The number of bytes from which a download is worth resuming.
+    /// - Parameters:
+    ///   - count: How many bytes are new.
+    ///   - resumableSize: The number of bytes from which a download is worth resuming.
     /// - Returns: Whether the record has to name the file that is being written: once for each file.
-    func wrote(_ total: Int64, resumableSize: Int64) -> Bool {
-        // The download has started over, with another file.
-        if total < written { isCheckpointed = false }
-        written = total
+    func wrote(_ count: Int64, total: Int64, resumableSize: Int64) -> Bool {
+        // The download has begun, or started over with another file.
+        if count == total { isCheckpointed = false }
         guard !isCheckpointed, total >= resumableSize else { return false }
         isCheckpointed = true
         return true
@@ -67,10 +68,6 @@ final class AgentAttempt: @unchecked Sendable {
         stop = reason
         guard keepsPartialFile, let download = task as? URLSessionDownloadTask else { return task.cancel() }
         download.cancel { [self] data in resumeData = data }
-    }
-
-    func resumed(at offset: Int64) {
-        written = offset
     }
 
     func received(_ data: Data) {

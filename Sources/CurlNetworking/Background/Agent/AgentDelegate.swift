@@ -21,7 +21,8 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         totalBytesWritten: Int64,
         totalBytesExpectedToWrite: Int64
     ) {
-        self.session?.task(for: downloadTask)?.wrote(totalBytesWritten, of: totalBytesExpectedToWrite, downloadTask)
+        let own = self.session?.task(for: downloadTask)
+        own?.wrote(bytesWritten, total: totalBytesWritten, of: totalBytesExpectedToWrite, downloadTask)
     }
 
     func urlSession(

@@ -27,9 +27,14 @@ enum AgentProcess {
         [startArgument, folder.url.path, String(idleTime / .seconds(1))]
     }
 
+    /// Whether a process with these arguments was started as an agent.
+    static func isAsked(_ arguments: [String] = CommandLine.arguments) -> Bool {
+        arguments.count >= 2 && [startArgument, runArgument].contains(arguments[1])
+    }
+
     /// Returns if the process wasn't started as an agent.
     static func runIfAsked(_ arguments: [String] = CommandLine.arguments) {
-        guard arguments.count >= 2, [startArgument, runArgument].contains(arguments[1]) else { return }
+        guard isAsked(arguments) else { return }
         guard arguments.count == 4, arguments[2].hasPrefix("/"), let idle = Double(arguments[3]), idle >= 0, idle < 1e9
         else {
             _exit(Status.usage)

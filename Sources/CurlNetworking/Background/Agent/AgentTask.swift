@@ -292,14 +292,15 @@ final class AgentTask: @unchecked Sendable {
         session.send(.event(key, .isWaitingForConnectivity))
     }
 
-    func wrote(_ total: Int64, of expected: Int64, _ task: URLSessionTask) {
+    func wrote(_ count: Int64, total: Int64, of expected: Int64, _ task: URLSessionTask) {
+        if count == total, progress.counters.received > 0 { progress.counters.restarts += 1 }
         progress.counters.received = total
         progress.counters.expectedToReceive = expected
         note(task)
         backoff.noteProgress(to: total)
-        guard case .running(let attempt) = phase, attempt.wrote(total, resumableSize: session.resumableSize) else {
-            return
-        }
+        guard case .running(let attempt) = phase,
+            attempt.wrote(count, total: total, resumableSize: session.resumableSize)
+        else { return }
         task.engine?.checkpoint { [session = session] data in
             session.perform {
                 guard let data, case .running(let current) = self.phase, current === attempt else { return }
@@ -310,7 +311,6 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func resumed(at offset: Int64, of expected: Int64, _ task: URLSessionTask) {
-        if case .running(let attempt) = phase { attempt.resumed(at: offset) }
         progress.counters.received = offset
         progress.counters.expectedToReceive = expected
         progress.resumption = TaskProgress.Resumption(offset: offset, expected: expected)
@@ -353,7 +353,9 @@ final class AgentTask: @unchecked Sendable {
         note(task)
     }
 
+    /// Called before `completed`.
     func collected(_ metrics: URLSessionTaskMetrics) {
+        if case .running(let attempt) = phase { attempt.head = metrics.metrics.hops.last?.head }
         if record.submission.ignoresMetrics == true { return }
         let latest = MetricsDescription(metrics.metrics)
         if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
@@ -411,7 +413,7 @@ final class AgentTask: @unchecked Sendable {
         let isAnswered = isAnswered
         let upload = isAnswered ? nil : record.upload
         let length = attempt.task.countOfBytesReceived
-        let isFutile = unannouncedEnds.note(urlError, after: task.response, length)
+        let isFutile = unannouncedEnds.note(urlError, after: attempt.head, length)
         switch attempt.stop {
         case .cancelled(let reason):
             let keepsFile = wish.cancellation == .keepingPartialFile

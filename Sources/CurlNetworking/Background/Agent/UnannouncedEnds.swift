@@ -9,11 +9,10 @@ struct UnannouncedEnds {
     private var alike: (length: Int64, count: Int)?
 
     /// An attempt has failed with `error`. True if the attempts before it ended after as many bytes: what has come is all there is.
-    mutating func note(_ error: URLError, after response: URLResponse?, _ length: Int64) -> Bool {
-        guard error.code == .networkConnectionLost, let response = response as? HTTPURLResponse,
-            response.value(forHTTPHeaderField: "Content-Length") == nil,
-            response.value(forHTTPHeaderField: "Transfer-Encoding") == nil
-        else {
+    ///
+    /// - Parameter head: As the server sent it. The program's response has no length for a body that was decoded.
+    mutating func note(_ error: URLError, after head: ResponseHead?, _ length: Int64) -> Bool {
+        guard error.code == .networkConnectionLost, let head, CompletionPolicy.isEndedByConnection(head) else {
             alike = nil
             return false
         }

@@ -5,6 +5,8 @@ final class AgentGreeting: Sendable {
     let channel: BackgroundClient.Channel
     nonisolated(unsafe) private(set) var listings: [TaskListing] = []
     private let patience: Duration
+    /// Released with the greeting: it retains the client, which may end long before `patience` does.
+    nonisolated(unsafe) private var isSilent: (@Sendable () -> Void)?
 
     /// - Parameter patience: How long the agent may say nothing.
     init(_ channel: BackgroundClient.Channel, patience: Duration = .seconds(30)) {
@@ -18,10 +20,15 @@ final class AgentGreeting: Sendable {
 
     /// Calls `isSilent` on `queue` if the agent says nothing for too long; never once the greeting is over, and has no owner any more.
     func watch(on queue: DispatchQueue, _ isSilent: @escaping @Sendable () -> Void) {
+        self.isSilent = isSilent
+        look(on: queue)
+    }
+
+    private func look(on queue: DispatchQueue) {
         let count = listings.count
         queue.asyncAfter(deadline: .after(patience)) { [weak self] in
             guard let self else { return }
-            if listings.count == count { isSilent() } else { watch(on: queue, isSilent) }
+            if listings.count == count { isSilent?() } else { look(on: queue) }
         }
     }
 }

@@ -39,6 +39,12 @@ struct AgentLauncher: Sendable {
 
     /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks, but no longer than its patience lasts.
     func start() throws(URLError) {
+        // Otherwise each such process would start another.
+        guard !AgentProcess.isAsked() else {
+            throw Self.failure(
+                "This process was started as an agent, and its main doesn't begin with CurlBackgroundAgent.runIfStartedAsAgent()."
+            )
+        }
         guard let program else {
             throw Self.failure(
                 "There is no agent. Install \(Self.programName), or begin main with CurlBackgroundAgent.runIfStartedAsAgent()."

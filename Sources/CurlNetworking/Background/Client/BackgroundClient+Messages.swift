@@ -26,14 +26,13 @@ private final class Inquiry: Sendable {
 extension BackgroundClient {
     func receive(_ message: AgentMessage) {
         switch (message, phase) {
-        case (.listing(let listing), .greeting(let greeting)):
+        case (.listing(let listing), .greeting(let greeting, _)):
             greeting.add(listing)
-        case (.welcome, .greeting(let greeting)):
+        case (.welcome, .greeting(let greeting, _)):
             phase = .attached(greeting.channel)
-            failures = 0
             losses.welcomed(at: .now())
             welcome(greeting.listings, greeting.channel)
-        case (.refused(let refusal), .greeting(let greeting)):
+        case (.refused(let refusal), .greeting(let greeting, _)):
             greeting.channel.close()
             refused(refusal)
         case (.accepted(let key), .attached):
@@ -90,7 +89,7 @@ extension BackgroundClient {
         for engine in Self.ordered(new) where !isOver(engine) { submit(engine, channel) }
         for (number, forgets) in renewals.questions { channel.send(.renew(number, forgets: forgets)) }
         attached()
-        if cancelsAll { cancelTasks() }
+        if life.cancelsTasks { cancelTasks() }
         closeIfConfirmed()
     }
 

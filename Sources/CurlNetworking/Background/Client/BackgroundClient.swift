@@ -26,17 +26,16 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     enum Phase {
         /// No agent is needed at the moment.
         case detached
-        /// Looking for an agent, or starting one.
-        case connecting
+        /// Looking for an agent, or starting one, after so many failures in a row.
+        case connecting(failures: Int)
         /// `hello` has been sent.
-        case greeting(AgentGreeting)
+        case greeting(AgentGreeting, failures: Int)
         case attached(Channel)
         case closed
     }
 
     var phase = Phase.detached
-    /// Failed attempts to attach since the last success.
-    var failures = 0
+    private(set) var life = BackgroundLife.open
     var losses = AgentLosses()
     var tasks = TaskLedger<BackgroundEngine>()
     /// New tasks that wait for the agent to read what is on its way to it, with their cookies.
@@ -50,9 +49,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     let deciders = DeciderNames()
     private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
     private var isAttachedOnce = false
-    var cancelsAll = false
-    /// Whether the session is over, and only confirmations are awaited.
-    private var isClosing = false
 
     private enum Moment {
         /// It is known which tasks there are.
@@ -76,10 +72,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Looks for existing tasks.
     func begin() {
         guard let core else { return }
-        guard let last = folder.lastTaskIdentifier(of: identifier) else {
-            return queue.async { self.isAttachedOnce = true }
-        }
-        core.reserveTaskIdentifiers(through: last)
+        // If that isn't known, the agent says which tasks there are.
+        let last = Result { () throws(SystemError) in try folder.lastTaskIdentifier(of: identifier) }
+        if case .success(nil) = last { return queue.async { self.isAttachedOnce = true } }
+        if case .success(let last?) = last { core.reserveTaskIdentifiers(through: last) }
         core.holdOpen()
         queue.async { self.attach() }
     }
@@ -130,14 +126,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func sessionWasInvalidated(cancellingTasks cancels: Bool) {
         guard cancels else { return }
         queue.async {
-            self.cancelsAll = true
+            self.life.cancel()
             self.cancelTasks()
         }
     }
 
     func close() {
         queue.async {
-            self.isClosing = true
+            self.life.close()
             self.closeIfConfirmed()
         }
     }
@@ -292,8 +288,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: - Attaching
 
     private func attach() {
-        guard case .detached = phase, !isClosing || tasks.unconfirmed > 0 else { return }
-        phase = .connecting
+        guard case .detached = phase, !life.isClosing || tasks.unconfirmed > 0 else { return }
+        phase = .connecting(failures: 0)
         connect()
     }
 
@@ -318,10 +314,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 try launcher.start()
             }
             queue.async {
-                guard case .connecting = self.phase else { return }
+                guard case .connecting(let failures) = self.phase else { return }
                 switch result {
-                case .success where self.failures == 0:
-                    self.failures = 1
+                case .success where failures == 0:
+                    self.phase = .connecting(failures: 1)
                     self.connect()
                 case .success: self.retry(after: AgentLauncher.failure("The agent was started, and can't be reached."))
                 case .failure(let error): self.fail(error)
@@ -332,13 +328,22 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// Connects again a little later; after too many failures, fails with `error`.
     func retry(after error: URLError) {
-        failures += 1
-        connect(afterFailure: failures, error)
+        let number = failures + 1
+        connect(after: AgentLosses.delay(afterFailure: number), failures: number, error)
     }
 
-    private func connect(afterFailure number: Int, _ error: URLError) {
-        guard let delay = AgentLosses.delay(afterFailure: number) else { return fail(error) }
-        phase = .connecting
+    /// Of attempts to attach since the last success.
+    private var failures: Int {
+        switch phase {
+        case .connecting(let failures), .greeting(_, let failures): failures
+        case .detached, .attached, .closed: 0
+        }
+    }
+
+    /// - Parameter delay: nil if there have been too many failures.
+    private func connect(after delay: Duration?, failures: Int, _ error: URLError) {
+        guard let delay else { return fail(error) }
+        phase = .connecting(failures: failures)
         queue.asyncAfter(deadline: .after(delay)) { self.connect() }
     }
 
@@ -354,7 +359,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             return fail(AgentLauncher.noChannel(to: folder, error))
         }
         let greeting = AgentGreeting(channel)
-        phase = .greeting(greeting)
+        phase = .greeting(greeting, failures: failures)
         greeting.watch(on: queue) { [self] in
             channel.close()
             retry(after: AgentLauncher.failure("The agent doesn't answer."))
@@ -381,7 +386,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 renewals.end(with: ())
                 return closeIfConfirmed()
             }
-            if number == 1 { attach() } else { connect(afterFailure: number - 1, error) }
+            if number == 1 { return attach() }
+            connect(after: AgentLosses.delay(afterFailure: number - 1), failures: 0, error)
         case .detached, .connecting, .closed:
             break
         }
@@ -390,7 +396,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// No agent can be started or reached: all tasks end with `error`.
     func fail(_ error: URLError) {
         phase = .detached
-        failures = 0
         losses.forget()
         renewals.end(with: ())
         for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
@@ -407,9 +412,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     }
 
     func closeIfConfirmed() {
-        guard isClosing, tasks.unconfirmed == 0 else { return }
+        guard life.isClosing, tasks.unconfirmed == 0 else { return }
         switch phase {
-        case .greeting(let greeting): greeting.channel.close()
+        case .greeting(let greeting, _): greeting.channel.close()
         case .attached(let channel): channel.close()
         case .detached, .connecting, .closed: break
         }

@@ -56,7 +56,8 @@ extension TaskState {
             )
             schedules = mailbox.post(.event(.sent(sent))) || schedules
         }
-        if case .downloadDelegate = consumer, new.received != old.received {
+        if case .downloadDelegate = consumer, new.received != old.received || new.restarts != old.restarts {
+            if new.restarts != old.restarts { schedules = mailbox.post(.event(.wrote(0))) || schedules }
             schedules = mailbox.post(.event(.wrote(new.received))) || schedules
         }
         return schedules

@@ -101,9 +101,20 @@ struct StateFolder: Sendable, Hashable {
 
     /// The highest identifier of the tasks that a session has recorded, taken from the files' names; nil if there are none. Any thread;
     /// reads the folder.
-    func lastTaskIdentifier(of session: String) -> Int? {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: self.session(session).path)) ?? []
-        return names.compactMap { RecordName($0) ?? RecordName(batch: $0) }.map(\.identifier).max()
+    ///
+    /// Throws if there may be some: the folder can't be read.
+    func lastTaskIdentifier(of session: String) throws(SystemError) -> Int? {
+        var last: Int?
+        do throws(SystemError) {
+            let names = try DirectoryNames(self.session(session).path)
+            while let name = try names.next() {
+                guard let record = RecordName(name) ?? RecordName(batch: name) else { continue }
+                last = max(last ?? 0, record.identifier)
+            }
+        } catch {
+            guard error.code == ENOENT || error.code == ENOTDIR else { throw error }
+        }
+        return last
     }
 }
 
