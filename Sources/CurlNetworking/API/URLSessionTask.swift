@@ -266,8 +266,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     ///
     /// An addition to Apple's interface. The data names the partial file, which keeps growing: resuming from it later
     /// (``URLSession/downloadTask(withResumeData:)``) uses everything written by then, so one checkpoint serves for as long as the download
-    /// appends to that file. A new one is needed only after `didWriteData` reports a smaller total than before, which means that the
-    /// download has started over. Once the download has ended in this process, the data is worth no more than its outcome: after it has
+    /// appends to that file. A new one is needed only once the download has started over: then `didWriteData` counts all that has been written
+    /// as new. Once the download has ended in this process, the data is worth no more than its outcome: after it has
     /// completed, failed or been cancelled, resuming from it starts from zero, unless the partial file was kept as resume data. There is no
     /// promise that the file survives a crash of the machine intact.
     ///

@@ -48,7 +48,7 @@ struct DelegateMessenger {
             guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
             delegate.urlSession(session, dataTask: dataTask, didReceive: data)
         case .wrote(let total):
-            // Nothing is written yet of a background download that starts over: what follows grows from there.
+            // Nothing is written yet of a download that starts over: what follows grows from there.
             guard total > 0, let (download, delegate) = downloadAndDelegate else { return false }
             delegate.urlSession(
                 session,

@@ -326,10 +326,12 @@ extension Mailbox.Message {
 }
 
 extension Fifo<Mailbox.Message> {
-    /// Appends a message, or has it replace the last one if both are byte counts of a kind. A call goes ahead of the completion.
+    /// Appends a message, or has it replace the last one if both are byte counts of a kind; that a file starts over, with no bytes, stays. A
+    /// call goes ahead of the completion.
     fileprivate mutating func add(_ message: Mailbox.Message) {
         switch (last, message) {
-        case (.event(.sent), .event(.sent)), (.event(.wrote), .event(.wrote)): updateLast { $0 = message }
+        case (.event(.sent), .event(.sent)): updateLast { $0 = message }
+        case (.event(.wrote(let total)), .event(.wrote)) where total > 0: updateLast { $0 = message }
         case (.completed, .call):
             updateLast { $0 = message }
             append(.completed)

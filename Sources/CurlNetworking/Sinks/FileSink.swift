@@ -113,6 +113,7 @@ final class FileSink: Sink, @unchecked Sendable {
         forgetUncounted()
         writer.startOver()
         state = .writing(0)
+        owner.startedOver()
     }
 
     // MARK: - Sink

@@ -79,6 +79,9 @@ protocol SinkOwner: AnyObject, Sendable {
     /// Counts `bytes` of the body that aren't delivered piece by piece; a download's delegate `isTold` the total.
     func count(_ bytes: Int64, isTold: Bool)
 
+    /// None of the body counts any more: it begins anew. What a download's delegate is told next of counts as new from its first byte.
+    func startedOver()
+
     /// Counts bytes of the body and delivers them to the delegate, which sets the transfer's pace.
     func deliver(_ bytes: UnsafeRawBufferPointer)
 

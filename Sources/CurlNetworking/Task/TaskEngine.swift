@@ -85,6 +85,8 @@ struct TaskCounters: Sendable, Hashable, Codable {
     var expectedToSend: Int64 = 0
     /// How many requests the task has made.
     var requests = 0
+    /// How often what was received has been given up, and the body has begun anew.
+    var restarts = 0
 
     /// The server has the upload's first bytes, through `offset`; `length` is that of the whole, nil if unknown.
     mutating func noteUploaded(through offset: Int64, of length: Int64?) {
@@ -109,6 +111,7 @@ extension TaskCounters {
         expectedToReceive = try container.decode(Int64.self, forKey: .expectedToReceive)
         expectedToSend = try container.decode(Int64.self, forKey: .expectedToSend)
         requests = Int(try count(.requests))
+        restarts = container.contains(.restarts) ? Int(try count(.restarts)) : 0
     }
 }
 

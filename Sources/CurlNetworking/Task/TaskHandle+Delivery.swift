@@ -99,6 +99,17 @@ extension TaskHandle: SinkOwner {
         if schedules { scheduleAtEndOfRound() }
     }
 
+    func startedOver() {
+        let schedules = shared.withLock { shared in
+            guard shared.counters.received > 0 else { return false }
+            shared.counters.received = 0
+            shared.counters.restarts += 1
+            let schedules = shared.noteProgress()
+            return shared.tellsOfWrites ? shared.mailbox.post(.event(.wrote(0))) || schedules : schedules
+        }
+        if schedules { scheduleAtEndOfRound() }
+    }
+
     func deliver(_ bytes: UnsafeRawBufferPointer) {
         let schedules = shared.withLock { shared in
             let expected = shared.count(bytes)

@@ -1,8 +1,9 @@
 import CurlNetworking
 import Foundation
-import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
+
+@testable import CurlNetworkingLoopbackServer
 
 @Suite("A checkpoint of a download", .timeLimit(.minutes(1)))
 struct ResumeCheckpointTests {
@@ -148,6 +149,34 @@ struct ResumeCheckpointTests {
         #expect(try await delegate.completion(of: task) == nil)
         #expect(delegate.body(of: task) == ResumeOrigin.changedBytes)
         #expect(paused.directory.content == [])
+    }
+
+    @Test("When a download starts over, all that is written counts as new, however much of it is told at once")
+    func startingOverAtOnce() async throws {
+        let origin = try ResumeOrigin { request in
+            // Some more of the file, which has changed when the rest is asked for.
+            guard request.ordinal == 2 else {
+                return .resource(ResumeOrigin.changedBody, for: request, etag: "\"version-2\"")
+            }
+            return LoopbackServer.Response.pieces([.body(ResumeOrigin.body[150_000..<160_000])])
+                .changing { $0.status = 206 }
+                .header("Content-Range", "bytes 150000-159999/400000").header("ETag", ResumeOrigin.etag)
+        }
+        defer { origin.server.stop() }
+        let paused = try await PausedDownload(from: origin)
+        let session = URLSession.forDownloads(to: paused.directory, delegate: delegate)
+        session.delegateQueue.isSuspended = true
+        let task = session.downloadTask(withResumeData: paused.resumeData)
+        task.resume()
+        try await eventually { task.countOfBytesReceived == ResumeOrigin.length }
+        session.delegateQueue.isSuspended = false
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == ResumeOrigin.changedBytes)
+        let events = delegate.events(of: task).filter { $0.name == "wrote" || $0.name == "resumed" }
+        let expected: [DelegateEvent] = [
+            .resumed(offset: 150_000, expected: 400_000), .wrote(400_000, total: 400_000, expected: 400_000),
+        ]
+        #expect(events == expected)
     }
 
     @Test("There is none before the first byte, and none where nothing can be validated")

@@ -199,6 +199,15 @@ struct MailboxTests {
         #expect(mailbox.reportWritten(40) == 40, "the file began anew")
     }
 
+    @Test("Totals take each other's place, but not that of a file that starts over")
+    func restarted() {
+        var mailbox = Mailbox()
+        for total: Int64 in [100, 200, 0, 300, 400] { _ = mailbox.post(.event(.wrote(total))) }
+        var totals: [Int64] = []
+        while case .event(.wrote(let total))? = mailbox.next() { totals.append(total) }
+        #expect(totals == [0, 400])
+    }
+
     @Test("A part comes after the bytes of the one before and ahead of its own, and waits for its answer")
     func parts() {
         var mailbox = Mailbox()

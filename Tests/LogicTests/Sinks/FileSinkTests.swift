@@ -72,6 +72,7 @@ struct FileSinkTests {
         }
 
         func count(_ bytes: Int64, isTold: Bool) { received += bytes }
+        func startedOver() { received = 0 }
         func submit(_ body: @escaping @Sendable () -> Void) { submitted.update { $0.append(body) } }
 
         var wantsCopy: Bool { false }

@@ -137,6 +137,7 @@ final class SinkRig: SinkOwner, @unchecked Sendable {
 
     func ask(about response: TaskResponse, dividing sink: DelegateSink?) { asked.append(response.object) }
     func count(_ bytes: Int64, isTold: Bool) { counted += bytes }
+    func startedOver() { counted = 0 }
     func deliver(_ bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
     func deliver(counted bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
     func beginPart(_ head: PartHead) throws(URLError) { parts.append(head) }
