@@ -17,6 +17,8 @@ final class BeginDateStep: Step, @unchecked Sendable {
     private var state = State.delayed
     /// Fires at the date, or before.
     private var deadline: Deadline?
+    /// The request that the delegate has put in the place of the task's own.
+    private(set) var replacement: URLRequest?
 
     init(asks: Bool = true) {
         self.asks = asks
@@ -76,6 +78,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
         case .continueLoading: break
         case .cancel: return host.owner.cancel()
         case .useNewRequest:
+            replacement = request
             if let request {
                 host.replaceRequest(request)
             } else {

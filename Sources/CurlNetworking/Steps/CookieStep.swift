@@ -146,7 +146,6 @@ extension TransferOptions {
         }
         let name = headers[index].fieldName
         let own = headers[index].dropFirst(name.count + 1)
-        let value = own.isEmpty ? " " + stored : CookieField.merge(String(own), with: stored)
-        headers[index] = "\(name):\(value)"
+        headers[index] = "\(name): \(CookieField.merge(own, with: stored))"
     }
 }

@@ -201,11 +201,13 @@ extension StepHost {
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 
-    /// Whether the session's own credentials may go with `request`: always with the task's own, and once a redirect or resume data has chosen
-    /// the place, only where the task's own went. A URL whose host requires https stands for the one with https.
+    /// Whether the session's own credentials may go with `request`: always with the task's own, or the one that the delegate has begun with
+    /// instead, and once a redirect or resume data has chosen the place, only where that one went. A URL whose host requires https stands for
+    /// the one with https.
     func mayCarrySessionCredentials(_ request: URLRequest) -> Bool {
         guard redirectCount > 0 || steps.upload?.resumption != nil else { return true }
-        guard let own = owner.originalRequest?.url, let url = request.url else { return false }
+        let first = steps.beginDate?.replacement ?? owner.originalRequest
+        guard let own = first?.url, let url = request.url else { return false }
         if RedirectPolicy.isSamePlace(secured(own), secured(url)) { return true }
         // The host may have required https when it named the upload's resource, and that may be forgotten.
         guard let resource = steps.upload?.resumption?.resource, resource.mayBelong(to: own) else { return false }

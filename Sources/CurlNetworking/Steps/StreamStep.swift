@@ -79,10 +79,12 @@ final class StreamStep: Step, @unchecked Sendable {
 
     /// Whether the current request has a stream for its body: the task's, or one that it got on its way.
     private func sendsStream(_ host: any StepHost) -> Bool {
-        let body = host.owner.body
+        let (body, stream) = (host.owner.body, host.request?.httpBodyStream)
+        // Whatever request is current: one that the delegate has put in its place has the body that the delegate wants.
+        if body.isInRequest { return stream != nil }
         let isKept = body.isKept(by: host.request, after: host.steps.redirect)
         if body.isStream { return isKept || unspentStream(of: host.request, host) != nil }
-        return host.request?.httpBodyStream != nil && (body.isInRequest || !isKept)
+        return stream != nil && !isKept
     }
 
     private func part(of request: URLRequest?, _ host: any StepHost) -> BodyPart {
@@ -102,12 +104,13 @@ final class StreamStep: Step, @unchecked Sendable {
     private func arrived(_ stream: InputStream?, _ host: any StepHost) {
         guard case .asking = state, !host.isOver else { return }
         // Sending the same one again would send an empty body.
+        let rest = part(of: host.request, host).rest
         if let stream = stream ?? unspentStream(of: host.request, host) ?? unread,
-            stream !== spent || stream === unread, ![.atEnd, .closed, .error].contains(stream.streamStatus)
+            stream !== spent || stream === unread, canSend(stream, as: rest, host)
         {
             use(stream, for: host.request, host)
         } else {
-            let offset = part(of: host.request, host).rest?.offset
+            let offset = rest?.offset
             let description =
                 offset.map { "The upload can't be resumed: there is no stream with its body from byte \($0) on." }
                 ?? "There is no stream with the request's body, or none that has not been read from."
@@ -115,6 +118,16 @@ final class StreamStep: Step, @unchecked Sendable {
         }
         if case .findingEnd = state { return }
         host.proceed(self)
+    }
+
+    /// - Parameter rest: What is to be sent of an upload; nil for a body from its beginning.
+    private func canSend(_ stream: InputStream, as rest: UploadRest?, _ host: any StepHost) -> Bool {
+        switch stream.streamStatus {
+        case .closed, .error: false
+        // If the server has all that was sent, nothing may follow.
+        case .atEnd: rest.map { $0.length == nil && $0.offset == host.steps.upload?.course.sent } ?? false
+        default: true
+        }
     }
 
     private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {

@@ -65,6 +65,28 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data("PUT /to new".utf8))
     }
 
+    @Test(
+        "A changed request's data is sent, or nothing if it has none, whatever body came before",
+        arguments: ["none", "data", "stream"],
+        [true, false]
+    )
+    func body(before: String, hasData: Bool) async throws {
+        let delegate = DecidingDelegate(onRedirect: { redirect in
+            var request = URLRequest(redirect.request.url ?? URL(fileURLWithPath: "/"), method: "PUT")
+            if hasData { request.httpBody = Data("new".utf8) }
+            redirect.answer(request)
+        })
+        let rig = try Rig(Self.server(status: 307), delegate: delegate)
+        defer { rig.stop() }
+        var request = URLRequest(rig.url("/from"), method: before == "none" ? "GET" : "POST")
+        if before == "data" { request.httpBody = Data("old".utf8) }
+        if before == "stream" { request.httpBodyStream = InputStream(data: Data("old".utf8)) }
+        let task = rig.session.dataTask(with: request)
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data(hasData ? "PUT /to new".utf8 : "PUT /to ".utf8))
+    }
+
     @Test("A changed request is sent instead")
     func changed() async throws {
         let server = try Self.server()

@@ -88,6 +88,16 @@ struct StreamStepTests {
         #expect(step.take() === next && step.take() == nil)
     }
 
+    @Test("A request that has taken the place of one with a stream sends what it has itself")
+    func replaced() throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        request.httpBodyStream = InputStream(data: Data("a".utf8))
+        let rig = StepRig(request)
+        rig.replaceRequest(try Sample.request())
+        #expect(rig.prepare(step).isPass)
+        #expect(step.take() == nil && rig.questions.isEmpty)
+    }
+
     @Test("A stream that has been read from isn't taken again")
     func spent() throws {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)

@@ -30,6 +30,20 @@ struct SessionCredentialsTests {
         #expect(try rig.mayCarrySessionCredentials(Sample.request("https://other.example/")))
     }
 
+    @Test("After a redirect they stay where a delegate's new request for a delayed one went")
+    func delayed() throws {
+        let rig = try rig("http://example.com/")
+        rig.isWatched = true
+        rig.earliestBeginDate = .distantPast
+        rig.steps = Steps(rig.session.settings, Steps.Facts(isPutOff: true))
+        _ = rig.prepare(try #require(rig.steps.beginDate))
+        if case .delayedRequest(_, let answer) = rig.questions.first {
+            answer(.useNewRequest, try Sample.request("http://other.example/"))
+        }
+        #expect(try rig.mayCarrySessionCredentials(redirect(rig, to: "http://other.example/next")))
+        #expect(try !rig.mayCarrySessionCredentials(redirect(rig, to: "http://example.com/next")))
+    }
+
     @Test(
         "After a redirect they stay at the place of the task's own request, whatever its scheme",
         arguments: [

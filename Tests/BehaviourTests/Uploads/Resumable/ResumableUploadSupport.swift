@@ -65,9 +65,16 @@ final class UploadDelegate: NSObject, URLSessionDataDelegate {
         stream(from: offset, completionHandler)
     }
 
+    /// As a delegate does it that reads up to the offset: the stream is open, and at its end if nothing follows.
     private func stream(from offset: Int64, _ completionHandler: (InputStream?) -> Void) {
         record.update { $0.streams.append(offset) }
-        completionHandler(InputStream(data: content.dropFirst(Int(offset))))
+        let stream = InputStream(data: content)
+        if offset > 0 {
+            stream.open()
+            var skipped = [UInt8](repeating: 0, count: Int(offset))
+            _ = stream.read(&skipped, maxLength: skipped.count)
+        }
+        completionHandler(stream)
     }
 
     func urlSession(

@@ -52,6 +52,16 @@ struct ResumableUploadTests {
         #expect(task.originalRequest?.url?.path == "/files" && task.originalRequest?.httpMethod == "POST")
     }
 
+    @Test("A stream of which nothing is left ends the upload, if the server has all of it and not heard of its end")
+    func nothingLeft() async throws {
+        let rig = try UploadRig(cuts: [Int64(UploadRig.length)])
+        defer { rig.stop() }
+        try rig.task(.stream).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+        #expect(rig.delegate.record.value.streams == [0, 1_000_000])
+    }
+
     @Test("Progress goes on where the upload does: the counters never go back, and nothing counts twice")
     func progress() async throws {
         let rig = try UploadRig(heldAt: 300_000)
