@@ -18,7 +18,7 @@ extension CurlOptions {
 
 extension CurlOptions.StrictTransportSecurity {
     func validate() throws(CurlOptionsError) {
-        guard case .file(let url) = self, !url.isFileURL || url.hasDirectoryPath else { return }
+        guard case .file(let url) = self, !url.isFileURL else { return }
         throw CurlOptionsError("strictTransportSecurity", "\(url.absoluteString) isn't the URL of a file.")
     }
 }

@@ -40,8 +40,8 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
 
     /// Ends with a version, which changes with the file format, and with what may be in a file.
     private static let folder = "/responses-2"
-    /// A path that can't be a directory: otherwise the superclass would create it.
-    private static let nowhere = "/dev/null/none"
+    /// A path that can't be a directory, because its name is too long: otherwise the superclass would create it, and those above it.
+    private static let nowhere = "/" + String(repeating: "n", count: Int(NAME_MAX) + 1)
 
     /// nil if the user has no cache directory.
     private static var defaultPath: String? {

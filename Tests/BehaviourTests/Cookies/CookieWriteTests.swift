@@ -109,6 +109,35 @@ struct CookieWriteTests {
 
     // MARK: - What a program finds
 
+    @Test("Copies of the file that a killed program has left are removed, but not those of one that may still write")
+    func abandonedFiles() async throws {
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        let properties: [HTTPCookiePropertyKey: Any] = [
+            .name: "old", .value: "1", .domain: "a.invalid", .path: "/", .expires: Date(timeIntervalSinceNow: 1000),
+        ]
+        file.storage.setCookie(try #require(HTTPCookie(properties: properties)))
+        let folder = try #require(file.file).deletingLastPathComponent()
+        let (old, new) = (UUID().uuidString, UUID().uuidString)
+        for (name, age) in [(old, 7200), (new, 0)] as [(String, TimeInterval)] {
+            let path = folder.appendingPathComponent(".dat.nosync\(name)").path
+            try Data("cookies".utf8).write(to: URL(fileURLWithPath: path))
+            let date = Date(timeIntervalSinceNow: -age)
+            try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+        }
+        defer { try? FileManager.default.removeItem(at: folder.appendingPathComponent(".dat.nosync\(new)")) }
+        let rig = try Rig { _ in
+            .text("hello").header("Set-Cookie", "new=2; Max-Age=1000")
+        } configure: {
+            $0.httpCookieStorage = file.storage
+        }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        await rig.session.flush()
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(!names.contains(".dat.nosync\(old)") && names.contains(".dat.nosync\(new)"))
+    }
+
     @Test("The file is the user's alone, also where the stock module has made it", arguments: [false, true])
     func privateFile(isThere: Bool) async throws {
         let file = FileCookieStorage()

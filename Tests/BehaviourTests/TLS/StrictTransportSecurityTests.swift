@@ -204,6 +204,15 @@ struct StrictTransportSecurityTests {
         #expect(try await isUpgraded(next))
     }
 
+    @Test("A folder in the file's place keeps http requests from being sent, and breaks nothing")
+    func folder() async throws {
+        let directory = try TemporaryDirectory()
+        // Its URL ends with a slash.
+        let session = session(.file(directory.url))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(try plain("/")).error?.code == .cannotOpenFile)
+    }
+
     @Test("libcurl's own can't be set beside it")
     func reserved() async throws {
         let session = session(.off) { configuration in

@@ -21,6 +21,8 @@ struct CacheFreshness: Equatable, Sendable {
     /// §4.2.3; infinite if it is unknown.
     static func age(_ head: ResponseHead, requested: Date?, received: Date?, now: Date) -> TimeInterval {
         let date = head["Date"].flatMap(HTTPDate.parse)
+        // A clock that has been set back since says nothing.
+        if let received, now.timeIntervalSince(received) < -60 { return .infinity }
         guard let received = received ?? date else { return .infinity }
         let apparent = date.map { max(0, received.timeIntervalSince($0)) } ?? 0
         let stated = head["Age"].map { CacheDirectives("age=" + $0).seconds("age") ?? 0 } ?? 0

@@ -1,13 +1,13 @@
 /// The value of a `Cookie` field (RFC 6265 §5.4).
 enum CookieField {
-    /// The program's own cookies, then the stored ones with other names.
-    static func merge(_ own: String, with stored: String) -> String {
+    /// The program's own cookies as it has written them, but for what would be an empty one at their end, then the stored ones with other
+    /// names.
+    static func merge(_ own: Substring, with stored: String) -> String {
         let names = Set(own.split(separator: ";").map(name))
-        var value = own
-        for pair in stored.split(separator: ";") where !names.contains(name(pair)) {
-            value += ";" + (pair.hasPrefix(" ") ? "" : " ") + pair
-        }
-        return value
+        var value = own.trimmed
+        while value.last == ";" { value = value.dropLast().trimmed }
+        let others = stored.split(separator: ";").map(\.trimmed).filter { !names.contains(name($0)) }
+        return ((value.isEmpty ? [] : [value]) + others).joined(separator: "; ")
     }
 
     private static func name(_ pair: Substring) -> Substring {

@@ -18,7 +18,8 @@ struct ProtocolRequest {
         }
         if let cookies {
             let own = complete.value(forHTTPHeaderField: "Cookie")
-            complete.setValue(own.map { CookieField.merge($0, with: cookies) } ?? cookies, forHTTPHeaderField: "Cookie")
+            let value = CookieField.merge(Substring(own ?? ""), with: cookies)
+            complete.setValue(value, forHTTPHeaderField: "Cookie")
             added.append("Cookie")
         }
         plain = request

@@ -77,9 +77,17 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     /// nil removes the entry.
     mutating func set(_ entry: Entry?, for name: String, now: Date) {
+        put(entry, for: name)
+        makeRoom(now: now)
+    }
+
+    private mutating func put(_ entry: Entry?, for name: String) {
         if let old = entries[name], old.expires == nil { lastingCount -= 1 }
         if let entry, entry.expires == nil { lastingCount += 1 }
         entries[name] = entry
+    }
+
+    private mutating func makeRoom(now: Date) {
         guard expiringCount > Self.maximumCount else { return }
         // Makes room for a tenth, so that this is rare.
         let most = Self.maximumCount * 9 / 10
@@ -119,8 +127,9 @@ struct TransportSecurityHosts: Equatable, Sendable {
             if let known = entries[name], (known.expires ?? .distantFuture) > (entry.expires ?? .distantFuture) {
                 continue
             }
-            set(entry, for: name, now: now)
+            put(entry, for: name)
         }
+        makeRoom(now: now)
     }
 
     init() {}

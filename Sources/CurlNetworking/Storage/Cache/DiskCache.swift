@@ -64,7 +64,10 @@ final class DiskCache: @unchecked Sendable {
         var bytes = items.reduce(0) { $0 + $1.size }
         if bytes > capacity {
             let aim = capacity - capacity / 16
-            for item in items.sorted(by: { $0.used < $1.used }) {
+            // The clock was ahead then: nothing would be used later for a long time.
+            let latest = Date(timeIntervalSinceNow: 60)
+            let used = { (item: CacheDirectory.Item) in item.used > latest ? .distantPast : item.used }
+            for item in items.sorted(by: { used($0) < used($1) }) {
                 guard bytes > aim else { break }
                 directory.remove(item.name)
                 bytes -= item.size

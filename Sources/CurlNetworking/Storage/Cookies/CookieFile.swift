@@ -11,12 +11,30 @@ struct CookieFile {
         self.path = path
     }
 
-    /// Before the storage writes: if there is no folder yet, others can't look into it. Blocks.
+    /// Before the storage writes: if its folder is new, others can't look into it. The stock module makes it for everybody, before there is
+    /// anything in it. Blocks.
     func prepare() {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
-        guard access(folder.path, F_OK) != 0 else { return }
         let mode: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
-        try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: mode)
+        guard access(folder.path, F_OK) == 0 else {
+            try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: mode)
+            return
+        }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return }
+        if names.isEmpty { try? FileManager.default.setAttributes(mode, ofItemAtPath: folder.path) }
+        for name in names where name.hasPrefix(Self.unfinished) { removeAbandoned(folder.path + "/" + name) }
+    }
+
+    /// Begins the names of the files to which the stock module writes before they take the place of another.
+    private static let unfinished = ".dat.nosync"
+
+    /// What a program that was killed has left there: all of its cookies.
+    private func removeAbandoned(_ path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            time(nil) - status.st_mtim.tv_sec > 60 * 60
+        else { return }
+        unlink(path)
     }
 
     /// After it has written, which replaces the file: the user alone can read it. Blocks.

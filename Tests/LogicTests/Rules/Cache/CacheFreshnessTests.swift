@@ -36,6 +36,19 @@ struct CacheFreshnessTests {
         #expect(Self.freshness([:]).lifetime == 0)
     }
 
+    @Test("After the clock was set back by more than a minute, nothing is known of the age")
+    func clock() {
+        #expect(Self.freshness([:], after: -59).age == 0)
+        #expect(Self.freshness([:], after: -61).age == .infinity)
+        let own = CacheFreshness(
+            Sample.head(200, ["Date": Self.date]),
+            requested: nil,
+            received: nil,
+            now: Self.received - 3600
+        )
+        #expect(own.age == 0, "it is the server's clock that may be ahead")
+    }
+
     @Test("A guess is a tenth of the age, a week at most, and for some statuses only")
     func heuristics() {
         let old = "Thu, 10 Nov 2005 00:00:00 GMT"

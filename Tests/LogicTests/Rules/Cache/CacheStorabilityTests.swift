@@ -148,6 +148,22 @@ struct CacheStorabilityTests {
         var request = try Sample.request("http://a/", "HEAD")
         request.httpBody = Data("x".utf8)
         #expect(!CacheStorability.describesGet(request, status: 200))
+        request.httpBodyStream = InputStream(data: Data("x".utf8))
+        #expect(!CacheStorability.describesGet(request, status: 200))
+    }
+
+    @Test("A GET with a body, in whatever form, has nothing to do with the cache")
+    func bodies() throws {
+        for isStream in [true, false] {
+            var request = try Sample.request()
+            if isStream {
+                request.httpBodyStream = InputStream(data: Data("x".utf8))
+            } else {
+                request.httpBody = Data("x".utf8)
+            }
+            let demand = CacheDemand(request, policy: .useProtocolCachePolicy)
+            #expect(!demand.mayStore && demand.reading == .nothing)
+        }
     }
 
     @Test("A response may take up a twentieth of the cache")
