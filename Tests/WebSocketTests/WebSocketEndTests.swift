@@ -88,6 +88,29 @@ struct WebSocketEndTests {
         #expect(try await delegate.completion().contains(.noted("only")))
     }
 
+    @Test("Waiting handlers fail after the delegate has heard of the close, however soon it came")
+    func closedAtOnce() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { [.frame(.close(1000)), .close] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.delegateQueue.isSuspended = true
+        let task = session.webSocketTask(with: server.webSocketURL())
+        for number in 1...2 { task.receive { _ in delegate.note("received \(number)") } }
+        task.resume()
+        // Fails when the task is over; a Swift task needs no queue for that.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        session.delegateQueue.isSuspended = false
+        let events = try await delegate.completion()
+        #expect(
+            events.dropLast()
+                == [.opened(nil), .closed(1000, reason: ""), .noted("received 1"), .noted("received 2")]
+        )
+    }
+
     @Test("After the program's close, messages aren't even inflated: damage in them is no error")
     func messagesAfterClose() async throws {
         let pongs = Watched<[String]>([])

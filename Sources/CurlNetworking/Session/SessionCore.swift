@@ -142,10 +142,12 @@ final class SessionCore: @unchecked Sendable {
         withExtendedLifetime((another, tasks)) {}
     }
 
-    /// The program has dropped the session and no task will run; only completed tasks still refer to it.
+    /// The program has dropped the session and no task will run; only completed tasks still refer to it. Perhaps on the loop, which the
+    /// delegate's `deinit` must not block.
     private func releaseEverything() {
         close()
-        releaseDelegate()
+        guard delegates.session != nil else { return }
+        WorkThreads.blocking.run { self.releaseDelegate() }
     }
 
     /// Makes another public object and keeps it: the program has dropped the first one, and a task needs one.
@@ -245,7 +247,7 @@ final class SessionCore: @unchecked Sendable {
 
     /// The task has completed, and its delegate or handler has been called.
     func remove(identifier: Int) {
-        let (entry, kept, session, finished, isOver) = shared.withLock { shared in
+        var (entry, kept, session, finished, isOver) = shared.withLock { shared in
             let session = shared.session
             let entry = shared.tasks.removeValue(forKey: identifier)
             if case .active(let member) = entry {
@@ -256,8 +258,13 @@ final class SessionCore: @unchecked Sendable {
         }
         if let finished { becomeInvalid(finished) }
         if isOver { releaseEverything() }
-        // What these held is released without the lock.
-        withExtendedLifetime((entry, kept, session)) {}
+        // What these held is released without the lock. All three are the one public object: if its class is the program's, so is its `deinit`, which
+        // the loop can't wait for.
+        _ = entry.take()
+        var last = kept.take() ?? finished.take() ?? session.take()
+        (finished, session) = (nil, nil)
+        if let object = last, type(of: object) == URLSession.self { return }
+        if last != nil { WorkThreads.blocking.release(&last) }
     }
 
     /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.

@@ -38,6 +38,8 @@ final class WorkThreads: @unchecked Sendable {
 
     /// In seconds.
     private static let idleTime: TimeInterval = 5
+    /// With more idle threads than this, each would still get work now and then, and none would end.
+    private static let mostIdle = 32
 
     /// - Parameters:
     ///   - limit: How many threads there may be.
@@ -54,6 +56,23 @@ final class WorkThreads: @unchecked Sendable {
             return callThreadIfNeeded()
         }
         if starts { startThread() }
+    }
+
+    /// Lets go of `object` on one of the threads: its `deinit` may wait. Any thread.
+    func release<Object: AnyObject>(_ object: inout Object?) {
+        let reference = Reference(object.take())
+        run { reference.object = nil }
+    }
+
+    /// Has no object any more when it goes itself, wherever that is.
+    ///
+    /// `@unchecked Sendable`: once made, only the thread that lets go uses it.
+    private final class Reference<Object: AnyObject>: @unchecked Sendable {
+        var object: Object?
+
+        init(_ object: Object?) {
+            self.object = object
+        }
     }
 
     /// With the lock. True if the caller must start a thread then.
@@ -141,6 +160,10 @@ final class WorkThreads: @unchecked Sendable {
 
     /// False if none has come for a while.
     private func waitForWork() -> Bool {
+        guard idle < Self.mostIdle else {
+            count -= 1
+            return false
+        }
         idle += 1
         defer { idle -= 1 }
         let end = Date(timeIntervalSinceNow: Self.idleTime)

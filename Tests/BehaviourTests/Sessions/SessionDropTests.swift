@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlTransport
 import Foundation
 import CurlNetworkingLoopbackServer
 import TestSupport
@@ -30,6 +31,60 @@ struct SessionDropTests {
         gate.open()
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == Data("first second".utf8))
+    }
+
+    private static let isLoop = DispatchSpecificKey<Bool>()
+
+    /// Notes whether it is let go on the loop of its session.
+    private final class Leaving: NSObject, URLSessionDelegate {
+        private let endings: Watched<[Bool]>
+
+        init(_ endings: Watched<[Bool]>) {
+            self.endings = endings
+        }
+
+        deinit {
+            let isOnLoop = DispatchQueue.getSpecific(key: SessionDropTests.isLoop) == true
+            endings.update { $0.append(isOnLoop) }
+        }
+    }
+
+    /// The same of a session.
+    private final class LeavingSession: URLSession, @unchecked Sendable {
+        let endings = Watched<Watched<[Bool]>?>(nil)
+
+        deinit {
+            let isOnLoop = DispatchQueue.getSpecific(key: SessionDropTests.isLoop) == true
+            endings.value?.update { $0.append(isOnLoop) }
+        }
+    }
+
+    @Test(
+        "It and its delegate are let go where that may wait for other tasks, and not on the loop",
+        arguments: [true, false],
+        [true, false]
+    )
+    func delegateGoes(isReadToEnd: Bool, isSubclass: Bool) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let endings = Watched<[Bool]>([])
+        do {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.curl.runsTasksOnEventLoop = true
+            let session: URLSession
+            if isSubclass {
+                let leaving = LeavingSession(configuration: configuration)
+                leaving.endings.update { $0 = endings }
+                session = leaving
+            } else {
+                session = URLSession(configuration: configuration, delegate: Leaving(endings), delegateQueue: nil)
+            }
+            (session.taskExecutor as? EventLoop)?.queue.setSpecific(key: Self.isLoop, value: true)
+            var iterator = try await session.bytes(from: server.url("/")).0.makeAsyncIterator()
+            while isReadToEnd, try await iterator.next() != nil {}
+        }
+        try await endings.wait { !$0.isEmpty }
+        #expect(endings.value == [false])
     }
 
     @Test("Tasks that nobody holds run to their end all the same")

@@ -42,21 +42,15 @@ extension StreamPort {
 
         /// Returns fewer bytes than the minimum if the socket has no more.
         private static func read(_ minimum: Int, _ maximum: Int, from socket: PlainSocket) -> Data {
-            let capacity = min(maximum, mostMoved)
-            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
-            var count = 0
-            repeat {
-                let received = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
-                guard received > 0 else { break }
-                count += received
-            } while count < minimum
-            // Handed over without a copy, unless that would keep much more memory than there are bytes.
-            guard let start = buffer.baseAddress, count > capacity / 2 else {
-                defer { buffer.deallocate() }
-                // Of the slice itself it would take three times as long.
-                return Data(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            Data.filled(upTo: min(maximum, mostMoved)) { buffer in
+                var count = 0
+                repeat {
+                    let received = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))
+                    guard received > 0 else { break }
+                    count += received
+                } while count < minimum
+                return count
             }
-            return Data(bytesNoCopy: start, count: count, deallocator: .custom { memory, _ in memory.deallocate() })
         }
     }
 }

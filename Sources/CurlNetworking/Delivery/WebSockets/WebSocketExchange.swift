@@ -101,6 +101,16 @@ final class WebSocketExchange: Sendable {
             return lastNumber
         }
 
+        /// Hands the last receivers a message each, or the error. Returns the calls to make.
+        func end(
+            _ receivers: [(WebSocketInbox.Receiver, WebSocketMessage?)],
+            with error: any Error
+        ) -> [Delivery] {
+            receivers.compactMap { receiver, message in
+                WebSocketExchange.hand(message.map { .success($0) } ?? .failure(error), to: receiver, owner)
+            }
+        }
+
         /// Hands a message to the receiver that waits for it, if there are both: the call to make, and whether there may be more of them.
         /// Sets `makesRoom` if the connection may read again.
         mutating func handOver(_ makesRoom: inout Bool) -> (Delivery?, hasMore: Bool) {
@@ -271,11 +281,12 @@ final class WebSocketExchange: Sendable {
 
     /// The delegate has been told that the web socket is open. Delegate queue.
     private func announced() {
-        let (receivers, error) = state.withLock { ($0.inbox.announce(), $0.error) }
-        // Receivers left over from the task's end. They are called at once, because the task's completion is in the mailbox already.
-        for (receiver, message) in receivers {
-            receiver.resume(message.map { .success($0) } ?? .failure(error ?? CancellationError()))
+        // To receivers left over from the task's end, whose completion is in the mailbox already.
+        let deliveries = state.withLock { state in
+            let receivers = state.inbox.announce()
+            return state.end(receivers, with: state.error ?? CancellationError())
         }
+        for delivery in deliveries { delivery() }
         handOver(using: nil)
     }
 
@@ -383,9 +394,8 @@ final class WebSocketExchange: Sendable {
             waiters += unsent.map(\.waiter)
             while let ping = state.pings.popFirst() { waiters.append(ping) }
             waiters.sort { $0.number < $1.number }
-            let received = state.inbox.end(isCancelled: isCancelled).compactMap { receiver, message in
-                Self.hand(message.map { .success($0) } ?? .failure(error), to: receiver, owner)
-            }
+            let receivers = state.inbox.end(isCancelled: isCancelled)
+            let received = state.end(receivers, with: error)
             return (received + waiters.compactMap { Self.hand(.failure(error), to: $0, owner) }, unsent)
         }
         // Released without the lock: a message's data may be the program's, with a deallocator.

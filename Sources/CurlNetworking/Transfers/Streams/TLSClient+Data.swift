@@ -7,22 +7,20 @@ extension TLSClient {
 
     /// Decrypts what has arrived, up to `count` bytes. What comes before a bad record is returned; the next call throws.
     func read(most count: Int) throws(TransferFailure) -> (Reading, Data) {
-        var data = Data(count: min(count, Self.decryptedAtOnce))
-        var length = 0
         var reading = Reading.needsInput
-        do throws(TransferFailure) {
-            while length < data.count {
-                reading = try data.withUnsafeMutableBytes { buffer in
-                    Result { () throws(TransferFailure) in
-                        try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.dropFirst(length)))
-                    }
-                }.get()
-                guard case .bytes(let count) = reading, count > 0 else { break }
-                length += count
+        let data = try Data.filled(upTo: min(count, Self.decryptedAtOnce)) { buffer throws(TransferFailure) in
+            var length = 0
+            do throws(TransferFailure) {
+                while length < buffer.count {
+                    reading = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[length...]))
+                    guard case .bytes(let count) = reading, count > 0 else { break }
+                    length += count
+                }
+            } catch {
+                guard length > 0 else { throw error }
             }
-        } catch {
-            guard length > 0 else { throw error }
+            return length
         }
-        return (length > 0 ? .bytes(length) : reading, data.prefix(length))
+        return (data.isEmpty ? reading : .bytes(data.count), data)
     }
 }
