@@ -4,7 +4,7 @@ struct Token: Equatable {
         /// An identifier or keyword. In backticks it is an `identifier`, without them.
         case word
         case identifier
-        /// A string literal, with its quotes.
+        /// A string literal, with its quotes, or a regular expression in number signs.
         case string
         /// `#if`, `#elseif`, `#else`, `#endif`, and anything else that begins with a number sign.
         case directive
@@ -44,10 +44,8 @@ struct Lexer {
     private mutating func run() {
         while let byte = peek() {
             switch byte {
-            case UInt8(ascii: "\n"):
-                line += 1
-                position += 1
-            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): position += 1
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"): skipCharacter()
+            case UInt8(ascii: " "), UInt8(ascii: "\t"): position += 1
             case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "/"): skipLine()
             case UInt8(ascii: "/") where peek(1) == UInt8(ascii: "*"): skipComment()
             case UInt8(ascii: "\""): takeString(numberSigns: 0)
@@ -62,6 +60,15 @@ struct Lexer {
 
     private func peek(_ offset: Int = 0) -> UInt8? {
         position + offset < bytes.count ? bytes[position + offset] : nil
+    }
+
+    /// Lines end with LF, CR or both.
+    private var isAtLineEnd: Bool { peek() == UInt8(ascii: "\n") || peek() == UInt8(ascii: "\r") }
+
+    /// Goes past a byte of any kind, and counts lines.
+    private mutating func skipCharacter() {
+        if isAtLineEnd, peek() == UInt8(ascii: "\n") || peek(1) != UInt8(ascii: "\n") { line += 1 }
+        position += 1
     }
 
     /// Non-ASCII bytes count as letters.
@@ -84,7 +91,7 @@ struct Lexer {
     // MARK: - Comments
 
     private mutating func skipLine() {
-        while let byte = peek(), byte != UInt8(ascii: "\n") { position += 1 }
+        while position < bytes.count, !isAtLineEnd { position += 1 }
     }
 
     /// Block comments nest.
@@ -99,8 +106,7 @@ struct Lexer {
                 position += 2
                 if depth == 0 { return }
             } else {
-                if byte == UInt8(ascii: "\n") { line += 1 }
-                position += 1
+                skipCharacter()
             }
         }
     }
@@ -110,20 +116,35 @@ struct Lexer {
     private mutating func takeIdentifier() {
         let (start, startLine) = (position + 1, line)
         position += 1
-        while let byte = peek(), byte != UInt8(ascii: "`"), byte != UInt8(ascii: "\n") { position += 1 }
+        while let byte = peek(), byte != UInt8(ascii: "`"), !isAtLineEnd { position += 1 }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         tokens.append(Token(kind: .identifier, text: text, range: start..<position, line: startLine))
         if peek() == UInt8(ascii: "`") { position += 1 }
     }
 
-    /// A directive, or a string in number signs.
+    /// A directive, or a string or regular expression in number signs.
     private mutating func takeNumberSign() {
         var count = 0
         while peek(count) == UInt8(ascii: "#") { count += 1 }
         if peek(count) == UInt8(ascii: "\"") { return takeString(numberSigns: count) }
+        if peek(count) == UInt8(ascii: "/") { return take(.string) { $0.skipExpression(numberSigns: count) } }
         take(.directive) { lexer in
             lexer.position += count
             while let byte = lexer.peek(), Self.isWord(byte) { lexer.position += 1 }
+        }
+    }
+
+    /// One that doesn't begin at the end of a line ends with it at the latest.
+    private mutating func skipExpression(numberSigns: Int) {
+        position += numberSigns + 1
+        let isMultiline = isAtLineEnd
+        while let byte = peek(), isMultiline || !isAtLineEnd {
+            if byte == UInt8(ascii: "/"), (0..<numberSigns).allSatisfy({ peek(1 + $0) == UInt8(ascii: "#") }) {
+                position += 1 + numberSigns
+                return
+            }
+            if byte == UInt8(ascii: "\\") { position += 1 }
+            if !isAtLineEnd || isMultiline { skipCharacter() }
         }
     }
 
@@ -138,11 +159,10 @@ struct Lexer {
         let quotes = isMultiline ? 3 : 1
         position += quotes
         while let byte = peek() {
-            if byte == UInt8(ascii: "\n") {
+            if isAtLineEnd {
                 // An unterminated string ends with its line.
                 guard isMultiline else { return }
-                line += 1
-                position += 1
+                skipCharacter()
             } else if byte == quote, (0..<quotes).allSatisfy({ peek($0) == quote }),
                 (0..<numberSigns).allSatisfy({ peek(quotes + $0) == UInt8(ascii: "#") })
             {
@@ -152,7 +172,7 @@ struct Lexer {
                 position += 1 + numberSigns
                 if peek() == UInt8(ascii: "(") {
                     skipInterpolation()
-                } else if peek() != UInt8(ascii: "\n") {
+                } else if !isAtLineEnd {
                     position += 1
                 }
             } else {
@@ -180,10 +200,9 @@ struct Lexer {
             case UInt8(ascii: "\"") where depth < Self.maximumDepth:
                 skipString(numberSigns: 0)
                 continue
-            case UInt8(ascii: "\n"): line += 1
             default: break
             }
-            position += 1
+            skipCharacter()
         }
     }
 }

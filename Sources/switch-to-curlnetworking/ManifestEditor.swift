@@ -141,7 +141,8 @@ struct ManifestEditor {
     ) -> (text: String, findings: [Finding]) {
         var edits: [Edit] = []
         var findings: [Finding] = []
-        let product = dependency.product(onlyOnLinux: onlyOnLinux)
+        let lacksConditions = toolsVersion.map { $0 < (5, 3) } ?? false
+        let product = dependency.product(onlyOnLinux: onlyOnLinux && !lacksConditions)
         let entryOfPackage = dependency.package(forTools: toolsVersion)
         for target in targets where names.contains(target.name) {
             let line = tokens[target.call.name].line
@@ -152,6 +153,10 @@ struct ManifestEditor {
             } else {
                 findings.append(Finding(file: file, line: line, text: "add \(product) to “\(target.name)”"))
             }
+        }
+        if onlyOnLinux, lacksConditions, !names.isEmpty {
+            let note = "the dependency is for all platforms: one for Linux alone takes swift-tools-version 5.3"
+            findings.append(Finding(file: file, line: 1, text: note))
         }
         if needsPackage || !names.isEmpty {
             let added = package.flatMap {

@@ -25,11 +25,13 @@ struct PackageDependency: Equatable {
     struct ToolsVersion {
         var major: Int
         var minor: Int
+
+        static func < (one: ToolsVersion, other: (Int, Int)) -> Bool { (one.major, one.minor) < other }
     }
 
     /// The dependency of a package. nil stands for a recent version.
     func package(forTools version: ToolsVersion?) -> String {
-        let isOld = version.map { ($0.major, $0.minor) < (5, 5) } ?? false
+        let isOld = version.map { $0 < (5, 5) } ?? false
         return switch source {
         case .path(let path): ".package(path: \(quoted(path)))"
         case .branch(let url, let branch) where isOld: ".package(url: \(quoted(url)), .branch(\(quoted(branch))))"

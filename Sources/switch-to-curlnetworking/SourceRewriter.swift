@@ -75,8 +75,23 @@ struct SourceRewriter {
                 "the import is exported: whoever imports this module sees CurlNetworking's URLSession from now on"
             findings.append(Finding(file: file, line: tokens[statement.module].line, text: note))
         }
+        findings += Self.overlooked(in: text, imports, tokens).map { line in
+            let note = "an import within what looks like a comment or a string: left as it is"
+            return Finding(file: file, line: line, text: note)
+        }
         self.text = text.applying(edits)
         findings += SourceInspector(tokens, imports, file: file).findings
+    }
+
+    /// The numbers of the lines that begin like imports of the stock module without being any, as far as can be told: regular expressions
+    /// without number signs, say, can look like the beginning of a comment.
+    private static func overlooked(in text: String, _ imports: [ImportStatement], _ tokens: [Token]) -> [Int] {
+        let known = Set(imports.map { tokens[$0.module].line })
+        let lines = text.split(omittingEmptySubsequences: false) { ["\n", "\r", "\r\n"].contains($0) }
+        return lines.enumerated().compactMap { index, line in
+            let begins = line.drop { $0.isWhitespace }.hasPrefix("import \(stock)")
+            return begins && !known.contains(index + 1) ? index + 1 : nil
+        }
     }
 
     /// Whether `block` imports this module if possible, and the import at `index` is for when it isn't.

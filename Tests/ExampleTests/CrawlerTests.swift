@@ -47,7 +47,7 @@ struct CrawlerTests {
         #expect(await crawler.ending() == .exit(0))
         let pages = (0..<Self.count).map { "\(server.url("/page/\($0)").absoluteString)\tPage #\($0) & more" }
         let failure = "\(server.url("/missing").absoluteString)\tfailed: status 404"
-        #expect(lines.last == "\(Self.count) pages, 1 failures")
+        #expect(lines.last == "\(Self.count) pages, 1 failure")
         #expect(lines.dropLast().sorted() == (pages + [failure]).sorted())
         let targets = server.requests.map(\.target)
         #expect(targets.count == Set(targets).count)
@@ -63,6 +63,15 @@ struct CrawlerTests {
         let crawler = try ExampleProgram.start("crawler", server.url("/").absoluteString)
         #expect(await crawler.line() == "\(server.url("/").absoluteString)\tA?[2J?B")
         #expect(await crawler.ending() == .exit(0))
+    }
+
+    @Test("Doesn't claim success where no page could be loaded")
+    func nothing() async throws {
+        let server = try LoopbackServer { _ in .status(500) }
+        defer { server.stop() }
+        let crawler = try ExampleProgram.start("crawler", server.url("/").absoluteString)
+        #expect(await crawler.remainingLines().last == "0 pages, 1 failure")
+        #expect(await crawler.ending() == .exit(1))
     }
 
     @Test("Ends when its output can't be written")

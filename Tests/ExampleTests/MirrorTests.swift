@@ -14,7 +14,8 @@ struct MirrorTests {
         return try LoopbackServer { request in
             switch request.path {
             case "/pool/list":
-                return .text("small\r\n/pool/deep/er/small%20file\nlarge\n\n../../../etc/passwd\nlarge\n")
+                let list = "small\r\n/pool/deep/er/small%20file\nlarge\n\n../../../etc/passwd\nlarge\n"
+                return .text(list + "http://other.example/a\n")
             case "/pool/large":
                 let body = LoopbackServer.Body.generated(length: length, seed: seed())
                 let holds = isFirst.update { isFirst in
@@ -109,8 +110,8 @@ struct MirrorTests {
         let lines = try await run(server, directory)
         #expect(
             lines.sorted() == [
-                "failed /etc/passwd: status 404", "unchanged /pool/deep/er/small file", "unchanged /pool/large",
-                "unchanged /pool/small",
+                "failed /etc/passwd: status 404", "refused http://other.example/a: it isn't a file of the list's host",
+                "unchanged /pool/deep/er/small file", "unchanged /pool/large", "unchanged /pool/small",
             ]
         )
         #expect(server.bytesSent - sent < 10_000)

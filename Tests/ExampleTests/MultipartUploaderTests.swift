@@ -26,12 +26,14 @@ struct MultipartUploaderTests {
         let directory = try TemporaryDirectory()
         let small = try directory.file("a \"small\" one", Data("content".utf8))
         let large = try directory.file("large", length: 300_000, seed: 3)
+        let link = directory.url.appendingPathComponent("link")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: large)
         let uploader = try ExampleProgram.start(
             "multipart-uploader",
             server.url("/here").absoluteString,
             "note=x=y",
             "one=@\(small.path)",
-            "two=@\(large.path)"
+            "two=@\(link.path)"
         )
         #expect(await uploader.remainingLines() == ["thanks"])
         #expect(await uploader.ending() == .exit(0))
@@ -46,7 +48,7 @@ struct MultipartUploaderTests {
                 --\(boundary)\r\nContent-Disposition: form-data; name="note"\r\n\r\nx=y\r\n\
                 --\(boundary)\r\nContent-Disposition: form-data; name="one"; filename="a %22small%22 one"\r\n\
                 Content-Type: application/octet-stream\r\n\r\ncontent\r\n\
-                --\(boundary)\r\nContent-Disposition: form-data; name="two"; filename="large"\r\n\
+                --\(boundary)\r\nContent-Disposition: form-data; name="two"; filename="link"\r\n\
                 Content-Type: application/octet-stream\r\n\r\n
                 """.utf8
             )

@@ -51,7 +51,7 @@ private enum Help {
         """
 
     static let demo = """
-        Tells the whole story without a keyboard, in a few seconds: a search that cancels the one before,
+        Tells the whole story without a keyboard, in about 15 seconds: a search that cancels the one before,
         four downloads at once, one of them paused and resumed by another process, one cancelled; downloads
         in the background, whose program is killed and whose files the next one gets; an upload that resumes
         after its connection broke; and every file compared with the catalogue's SHA-256. Succeeds only if
@@ -82,8 +82,8 @@ private enum Help {
                halftunes get --search TERM [options]
 
         Ctrl-C pauses whatever is under way to '.resume' files beside the destinations; the same command
-        resumes from there, even if the program was killed. Files that are already there are not downloaded
-        again.
+        resumes from there, even if the program was killed. Files whose name is already there are not
+        downloaded again: the content isn't compared.
 
         With --background another process downloads, which continues after Ctrl-C, or if the program is
         killed. The same command shows its progress, and moves complete files into place.

@@ -1,8 +1,14 @@
+import CurlNetworkingLocks
 import Foundation
 import Glibc
 
-/// Standard output and error, unbuffered. Write errors, such as a closed pipe, are ignored.
+/// Standard output and error, unbuffered. The work goes on without a reader, but the program doesn't claim success then.
 enum Console {
+    private static let lostOutput = Mutex(false)
+
+    /// Whether something couldn't be written to standard output.
+    static var hasLostOutput: Bool { lostOutput.withLock { $0 } }
+
     static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// Whether a person is at the terminal: both input and output are one, and it is capable of drawing.
@@ -26,7 +32,10 @@ enum Console {
             while !rest.isEmpty {
                 let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
                 if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return }
+                guard count > 0 else {
+                    if descriptor == STDOUT_FILENO { lostOutput.withLock { $0 = true } }
+                    return
+                }
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }

@@ -20,7 +20,8 @@ struct UploadRun {
         self.file = file
         self.api = api
         guard FileManager.default.fileExists(atPath: file.path) else { throw UploadError.noFile(file.path) }
-        let values = try file.resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
+        // A link stands for its file.
+        let values = try file.resolvingSymlinksInPath().resourceValues(forKeys: [.isRegularFileKey, .fileSizeKey])
         guard values.isRegularFile == true else { throw UsageError("'\(file.path)' isn't a file.") }
         length = Int64(values.fileSize ?? 0)
         notes = UploadNotes(file.lastPathComponent, length: length)

@@ -25,9 +25,9 @@ struct HalfTunesUploadTests {
         try Self.content.write(to: file)
     }
 
-    private func upload(to server: URL) throws -> TestSupport.ChildProcess {
+    private func upload(_ file: URL? = nil, to server: URL) throws -> TestSupport.ChildProcess {
         try TestSupport.ChildProcess(
-            [Products.program("halftunes"), "upload", file.path, "--api", server.absoluteString],
+            [Products.program("halftunes"), "upload", (file ?? self.file).path, "--api", server.absoluteString],
             environment: ["TMPDIR": temporary.url.path]
         )
     }
@@ -71,6 +71,18 @@ struct HalfTunesUploadTests {
         )
         #expect(try await recording(server) == Self.content)
         #expect(directory.content == ["song.wav"])
+    }
+
+    @Test("A link stands for its file")
+    func link() async throws {
+        let link = directory.url.appendingPathComponent("link.wav")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        let server = try CatalogueServer(recordings: Recordings())
+        defer { server.stop() }
+        let child = try upload(link, to: server.url)
+        _ = await child.remainingLines()
+        #expect(await child.ending() == .exit(0))
+        #expect(try await recording(server) == Self.content)
     }
 
     @Test("Ctrl-C pauses it to a private folder, and the same command goes on from there")

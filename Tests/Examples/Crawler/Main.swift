@@ -50,7 +50,8 @@ struct Main {
                 break
             }
         }
-        say("\(pages) pages, \(failures) failures")
+        say("\(pages) \(pages == 1 ? "page" : "pages"), \(failures) \(failures == 1 ? "failure" : "failures")")
+        if pages == 0 { exit(1) }
     }
 
     /// `HOST=N` or `HOST:PORT=N`.

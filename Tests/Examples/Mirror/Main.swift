@@ -28,9 +28,9 @@ struct Main {
         configuration.urlCache = nil
         let session = URLSession(configuration: configuration)
         defer { session.invalidateAndCancel() }
-        let sources = try await sources(in: list, with: session)
+        let (sources, refusals) = try await sources(in: list, with: session)
         return try await withThrowingTaskGroup(of: Bool.self) { group in
-            var failures = 0
+            var failures = refusals
             for (number, source) in sources.enumerated() {
                 // Four at a time, so that what is complete is so early.
                 if number >= 4, try await group.next() == false { failures += 1 }
@@ -40,16 +40,24 @@ struct Main {
         }
     }
 
-    static func sources(in list: URL, with session: URLSession) async throws -> [URL] {
+    /// The files in the list, and how many of its lines are none.
+    static func sources(in list: URL, with session: URLSession) async throws -> (files: [URL], refusals: Int) {
         let (bytes, response) = try await session.bytes(from: list)
         guard (response as? HTTPURLResponse)?.statusCode == 200 else { throw URLError(.badServerResponse) }
-        var sources: [URL] = []
+        var files: [URL] = []
+        var refusals = 0
         for try await line in bytes.lines {
             // Files of two hosts would get into each other's way.
-            guard let url = URL(string: line, relativeTo: list)?.absoluteURL else { continue }
-            if url.host == list.host, url.port == list.port, !sources.contains(url) { sources.append(url) }
+            guard let url = URL(string: line, relativeTo: list)?.absoluteURL, url.host == list.host,
+                url.port == list.port
+            else {
+                say("refused \(line): it isn't a file of the list's host")
+                refusals += 1
+                continue
+            }
+            if !files.contains(url) { files.append(url) }
         }
-        return sources
+        return (files, refusals)
     }
 
     /// Says what became of a file, and whether that is good; throws when the work was cancelled.

@@ -30,7 +30,9 @@ struct MultipartForm: Sendable {
 
     /// Throws where the file isn't there. What is sent is as long as the file is now.
     mutating func add(field name: String, file: URL) throws {
-        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        // A link stands for its file.
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.resolvingSymlinksInPath().path)
+        guard attributes[.type] as? FileAttributeType == .typeRegular else { throw CocoaError(.fileReadUnknown) }
         let length = (attributes[.size] as? NSNumber)?.intValue ?? 0
         let fileName = Self.quoted(file.lastPathComponent)
         let head = "name=\"\(Self.quoted(name))\"; filename=\"\(fileName)\"\r\nContent-Type: application/octet-stream"
@@ -62,8 +64,9 @@ struct MultipartForm: Sendable {
 
 /// Reads one piece after the other. Its reader, which is one thread at a time, decides how much is in memory.
 private final class MultipartStream: InputStream {
-    private struct Shrunk: Error {
+    private struct Shrunk: LocalizedError {
         let file: String
+        var errorDescription: String? { "\(file) has become shorter while it was sent." }
     }
 
     private nonisolated(unsafe) var pieces: ArraySlice<MultipartForm.Piece>

@@ -48,6 +48,20 @@ struct ManifestEditorTests {
         #expect(edited(text, ["A"]).contains(isOld ? ", .branch(\"main\"))" : ", branch: \"main\")"))
     }
 
+    @Test(
+        "A dependency for Linux alone is written for versions of SwiftPM that know such a thing; others are told",
+        arguments: [("5.2", false), ("5", false), ("5.3", true), ("6.0", true)]
+    )
+    func conditions(version: String, knows: Bool) {
+        let text =
+            "// swift-tools-version:\(version)\nlet package = Package(name: \"P\", targets: [.target(name: \"A\")])"
+        let (edited, findings) = ManifestEditor(text)
+            .adding(Self.dependency, to: ["A"], onlyOnLinux: true, file: "Package.swift")
+        #expect(edited.contains(".product(name: \"CurlNetworking\""))
+        #expect(edited.contains("condition:") == knows)
+        #expect(findings.contains { $0.text.hasPrefix("the dependency is for all platforms") } == !knows)
+    }
+
     @Test("Into the package's list also where only a computed target needs it")
     func computedTarget() {
         let text = "let package = Package(name: \"P\", targets: [module(\"A\")])"

@@ -22,7 +22,9 @@ struct SourceRewriterTests {
             "import Foundation; import FoundationNetworking; import Dispatch", "import\tFoundationNetworking",
             "import /* why */ FoundationNetworking", "#if os(Linux)\nimport FoundationNetworking\n#endif",
             "import Foundation\r\nimport FoundationNetworking\r\n", "@preconcurrency\nimport FoundationNetworking",
-            "\u{FEFF}import FoundationNetworking",
+            "\u{FEFF}import FoundationNetworking", "// why\rimport FoundationNetworking\r",
+            "let a = #/b\\/#\"/#; import FoundationNetworking", "let a = #/[/*]\"/#\nimport FoundationNetworking",
+            "let a = #/\n  [/*]\n/#\nimport FoundationNetworking",
         ]
     )
     func forms(text: String) {
@@ -166,6 +168,15 @@ struct SourceRewriterTests {
         let exported = SourceRewriter("@_exported import FoundationNetworking", file: "A.swift")
         #expect(exported.findings.count == 1)
         #expect(SourceRewriter(exported.text, file: "A.swift").findings == exported.findings)
+    }
+
+    @Test("A line that looks like an import, and isn't one as far as can be told, is named")
+    func overlooked() {
+        let findings = SourceRewriter("let a = /[/*]/\n  import FoundationNetworking\n", file: "A.swift").findings
+        #expect(
+            findings.map(\.description)
+                == ["A.swift:2: an import within what looks like a comment or a string: left as it is"]
+        )
     }
 
     @Test("A generic mock is found, and an AsyncBytes that is in the way of ours")
