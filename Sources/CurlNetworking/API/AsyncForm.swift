@@ -34,31 +34,37 @@ enum AsyncForm {
         }
     }
 
-    /// Asks `delegate` in its async form. If it has none and is the task's own delegate, the session's is asked by `passingOn`, on the
-    /// delegate queue. If that can't be asked either, the answer is `fallback`.
-    ///
-    /// A question about a completed task isn't passed on, and stays without an answer, unless `passesOnWhenCompleted`.
-    ///
-    /// - Parameter next: The session's delegate, if it conforms to the protocol that has the method.
-    static func ask<Delegate: URLSessionTaskDelegate, Next: Sendable, Answer>(
-        _ delegate: Delegate,
-        _ question: MissingMethods.Method,
-        about task: URLSessionTask,
-        in session: URLSession,
-        next: @escaping @Sendable (DelegateSet) -> Next?,
-        passesOnWhenCompleted: Bool = false,
-        default fallback: @escaping @autoclosure @Sendable () -> Answer,
-        _ answer: @escaping @Sendable (Answer) -> Void,
-        method: @escaping @Sendable (Delegate) async -> Answer,
-        passingOn: @escaping @Sendable (Next) -> Void
-    ) {
-        // Found now: a task that completes while its own delegate is asked releases that.
-        let next = delegate.next(session, task).flatMap(next)
-        ask(delegate, question, method) { own in
-            if let own { return answer(own) }
-            guard let next else { return answer(fallback()) }
-            session.passOn(about: task) {
-                if passesOnWhenCompleted || task.state != .completed { passingOn(next) }
+    /// A question about a task, to its own delegate or the session's.
+    struct Question<Delegate: URLSessionTaskDelegate> {
+        private let method: MissingMethods.Method
+        private let delegate: Delegate
+        private let task: URLSessionTask
+        private let session: URLSession
+
+        init(_ method: MissingMethods.Method, to delegate: Delegate, about task: URLSessionTask, in session: URLSession)
+        {
+            (self.method, self.delegate, self.task, self.session) = (method, delegate, task, session)
+        }
+
+        /// Asks in the async form. If the delegate has none and is the task's own, the session's is asked by `passingOn`, on the delegate queue.
+        /// If that can't be asked either, `then` gets nil.
+        ///
+        /// About a completed task only what `outlivesTask` is passed on; anything else stays without an answer.
+        ///
+        /// - Parameter next: The session's delegate, if it conforms to the protocol that has the method.
+        func ask<Next: Sendable, Answer>(
+            orElse next: @escaping @Sendable (DelegateSet) -> Next?,
+            _ ask: @escaping @Sendable (Delegate) async -> Answer,
+            passingOn: @escaping @Sendable (Next) -> Void,
+            then answer: @escaping @Sendable (Answer?) -> Void
+        ) {
+            // Found now: a task that completes while its own delegate is asked releases that.
+            let next = delegate.next(session, task).flatMap(next)
+            AsyncForm.ask(delegate, method, ask) { [method, task, session] own in
+                guard case .none = own, let next else { return answer(own) }
+                session.passOn(about: task) {
+                    if method.outlivesTask || task.state != .completed { passingOn(next) }
+                }
             }
         }
     }

@@ -2,7 +2,7 @@ import Foundation
 
 // Text from bytes. Apple's Foundation has these sequences; Foundation on Linux doesn't.
 
-extension AsyncSequence where Self: Sendable, Element == UInt8 {
+extension AsyncSequence where Element == UInt8 {
     /// The bytes as lines of UTF-8 text.
     ///
     /// As on Apple's platforms, lines end with LF, CR, CR LF, VT, FF, NEL (U+0085), LINE SEPARATOR (U+2028) or PARAGRAPH

@@ -10,10 +10,12 @@ extension URLSessionDataDelegate {
         didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        AsyncForm.ask(self, .response, about: dataTask, in: session, next: \.data, default: .allow, completionHandler) {
+        AsyncForm.Question(.response, to: self, about: dataTask, in: session).ask(orElse: \.data) {
             await $0.urlSession(session, dataTask: dataTask, didReceive: response)
         } passingOn: {
             $0.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: completionHandler)
+        } then: {
+            completionHandler($0 ?? .allow)
         }
     }
 
@@ -34,17 +36,7 @@ extension URLSessionDataDelegate {
         willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
-        // A response is stored after its task may have completed.
-        AsyncForm.ask(
-            self,
-            .caching,
-            about: dataTask,
-            in: session,
-            next: \.data,
-            passesOnWhenCompleted: true,
-            default: proposedResponse,
-            completionHandler
-        ) {
+        AsyncForm.Question(.caching, to: self, about: dataTask, in: session).ask(orElse: \.data) {
             await $0.urlSession(session, dataTask: dataTask, willCacheResponse: proposedResponse)
         } passingOn: {
             $0.urlSession(
@@ -53,6 +45,8 @@ extension URLSessionDataDelegate {
                 willCacheResponse: proposedResponse,
                 completionHandler: completionHandler
             )
+        } then: {
+            completionHandler($0 ?? proposedResponse)
         }
     }
 

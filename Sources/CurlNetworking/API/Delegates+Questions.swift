@@ -40,7 +40,7 @@ extension URLSessionTaskDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        AsyncForm.ask(self, .redirect, about: task, in: session, next: \.task, default: request, completionHandler) {
+        AsyncForm.Question(.redirect, to: self, about: task, in: session).ask(orElse: \.task) {
             await $0.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request)
         } passingOn: {
             $0.urlSession(
@@ -50,6 +50,8 @@ extension URLSessionTaskDelegate {
                 newRequest: request,
                 completionHandler: completionHandler
             )
+        } then: {
+            completionHandler($0 ?? request)
         }
     }
 
@@ -73,19 +75,18 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let sender = challenge.sender as? ChallengeSender
-        AsyncForm.ask(self, .challenge, about: task, in: session, next: \.task, default: nil) {
-            (answer: (URLSession.AuthChallengeDisposition, URLCredential?)?) in
+        AsyncForm.Question(.challenge, to: self, about: task, in: session).ask(orElse: \.task) {
+            await $0.urlSession(session, task: task, didReceive: challenge)
+        } passingOn: { next in
+            sender?.noteAsking(.session)
+            next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
+        } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
             if let sender, self.isAsked(about: task, in: session) {
                 sender.noteMissingMethods()
                 if sender.tryAlternative(to: .task) { return }
             }
             completionHandler(.performDefaultHandling, nil)
-        } method: { delegate -> (URLSession.AuthChallengeDisposition, URLCredential?)? in
-            await delegate.urlSession(session, task: task, didReceive: challenge)
-        } passingOn: { next in
-            sender?.noteAsking(.session)
-            next.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
         }
     }
 

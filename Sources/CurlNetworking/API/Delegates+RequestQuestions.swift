@@ -37,21 +37,15 @@ extension URLSessionTaskDelegate {
         needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        AsyncForm.ask(
-            self,
-            .bodyStreamFromOffset,
-            about: task,
-            in: session,
-            next: \.task,
-            default: nil,
-            completionHandler
-        ) {
+        AsyncForm.Question(.bodyStreamFromOffset, to: self, about: task, in: session).ask(orElse: \.task) {
             await $0.urlSession(session, needNewBodyStreamForTask: task, from: offset)
         } passingOn: { next in
             guard offset > 0 else {
                 return next.urlSession(session, task: task, needNewBodyStream: completionHandler)
             }
             next.urlSession(session, task: task, needNewBodyStreamFrom: offset, completionHandler: completionHandler)
+        } then: {
+            completionHandler($0 ?? nil)
         }
     }
 
@@ -72,9 +66,7 @@ extension URLSessionTaskDelegate {
         willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        AsyncForm.ask(self, .delayedRequest, about: task, in: session, next: \.task, default: (.continueLoading, nil)) {
-            completionHandler($0.0, $0.1)
-        } method: {
+        AsyncForm.Question(.delayedRequest, to: self, about: task, in: session).ask(orElse: \.task) {
             await $0.urlSession(session, task: task, willBeginDelayedRequest: request)
         } passingOn: {
             $0.urlSession(
@@ -83,6 +75,9 @@ extension URLSessionTaskDelegate {
                 willBeginDelayedRequest: request,
                 completionHandler: completionHandler
             )
+        } then: {
+            let (disposition, request) = $0 ?? (.continueLoading, nil)
+            completionHandler(disposition, request)
         }
     }
 

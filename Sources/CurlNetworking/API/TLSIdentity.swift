@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// A certificate with its private key, for servers that authenticate their clients.
+///
+/// Coding writes the passphrase, and a key that is given as data; descriptions don't.
 public struct TLSIdentity: Sendable, Hashable, Codable {
     /// Where a part of an identity is read from.
     public enum Source: Sendable, Hashable {

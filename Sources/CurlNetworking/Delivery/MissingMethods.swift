@@ -7,6 +7,9 @@ enum MissingMethods {
         // Questions, which have two forms: a type that lacks one has neither.
         case sessionChallenge, challenge, redirect, response, caching, bodyStream, bodyStreamFromOffset, delayedRequest
         case metrics
+
+        /// A response is stored after its task may have completed.
+        var outlivesTask: Bool { self == .caching }
     }
 
     private struct Entry: Hashable {

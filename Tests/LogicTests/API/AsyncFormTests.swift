@@ -59,17 +59,7 @@ struct AsyncFormTests {
         let response = URLResponse(url: url, mimeType: nil, expectedContentLength: 0, textEncodingName: nil)
         let proposal = CachedURLResponse(response: response, data: Data())
         let answer: CachedURLResponse? = await withCheckedContinuation { continuation in
-            AsyncForm.ask(
-                own,
-                .caching,
-                about: task,
-                in: session,
-                next: \.data,
-                passesOnWhenCompleted: true,
-                default: proposal
-            ) { (answer: CachedURLResponse?) in
-                continuation.resume(returning: answer)
-            } method: { (delegate: Silent) async -> CachedURLResponse? in
+            AsyncForm.Question(.caching, to: own, about: task, in: session).ask(orElse: \.data) { delegate in
                 // As the end of a task does.
                 task.delegate = nil
                 return await delegate.urlSession(session, dataTask: task, willCacheResponse: proposal)
@@ -77,6 +67,8 @@ struct AsyncFormTests {
                 next.urlSession(session, dataTask: task, willCacheResponse: proposal) {
                     continuation.resume(returning: $0)
                 }
+            } then: {
+                continuation.resume(returning: $0 ?? proposal)
             }
         }
         #expect(answer == nil)

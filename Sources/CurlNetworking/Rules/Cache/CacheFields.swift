@@ -13,7 +13,7 @@ extension ResponseHead {
 enum CacheFields {
     /// The names, in lower case, of the fields that aren't stored because they concern one connection or proxy only.
     static func unstorable(in head: ResponseHead) -> Set<String> {
-        connectionFields.union(CacheDirectives.names(in: head.combined("Connection")) ?? [])
+        connectionFields.union(ListField.names(in: head.combined("Connection")) ?? [])
     }
 
     /// RFC 9110 §7.6.1, and those of proxies in RFC 9111 §3.1.

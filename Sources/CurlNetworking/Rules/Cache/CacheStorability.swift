@@ -23,7 +23,7 @@ enum CacheStorability {
     static func permitsStoring(_ head: ResponseHead, _ directives: CacheDirectives) -> Bool {
         !directives.contains("no-store") && !CacheVariant.names(of: head).contains("*")
             // Otherwise it is unknown which fields may be stored.
-            && CacheDirectives.names(in: head.combined("Connection")) != nil
+            && ListField.names(in: head.combined("Connection")) != nil
     }
 
     /// Redirects (one that wasn't followed must not answer later requests), and challenges.
@@ -63,7 +63,7 @@ enum CacheStorability {
     /// Whether a response with that status to `request` tells what a GET would get (RFC 9111 §4.3.5).
     static func describesGet(_ request: URLRequest, status: Int) -> Bool {
         request.httpMethod == "HEAD" && status == 200 && request.httpBody == nil
-            && request.value(forHTTPHeaderField: "Range") == nil
+            && request.httpBodyStream == nil && request.value(forHTTPHeaderField: "Range") == nil
     }
 
     /// The URLs that a response with `head` to an unsafe request for `url` invalidates: `url`, and others named in it on the same origin.
@@ -98,7 +98,7 @@ enum CacheAudience: Sendable {
 enum CacheVariant {
     /// The names in `Vary`, in lower case; `*` for more than can be read.
     static func names(of head: ResponseHead) -> [String] {
-        CacheDirectives.names(in: head.combined("Vary")) ?? ["*"]
+        ListField.names(in: head.combined("Vary")) ?? ["*"]
     }
 
     /// Not a field: whom the session trusts with the request, other than the system's authorities.

@@ -102,7 +102,7 @@ extension [HeaderField] {
     var closesConnection: Bool {
         contains { field in
             field.name.isEqualIgnoringASCIICase(to: "Connection")
-                && CacheDirectives.names(in: field.value)?.contains("close") ?? false
+                && ListField.names(in: field.value)?.contains("close") ?? false
         }
     }
 

@@ -26,7 +26,7 @@ extension ResponseHead {
     /// delivered as it is, so that the field stays true.
     var namedCoding: Coding {
         guard self["Content-Encoding"] != nil else { return .none }
-        guard let names = elements(of: "Content-Encoding") else { return .tooMany(CacheDirectives.maximumElements + 1) }
+        guard let names = elements(of: "Content-Encoding") else { return .tooMany(ListField.maximumElements + 1) }
         var codings: [ContentCoding] = []
         for name in names where !name.isEqualIgnoringASCIICase(to: "identity") {
             guard let coding = ContentCoding(name: name), coding.isAvailable else { return .none }
@@ -65,9 +65,9 @@ extension ResponseHead {
         return codings.contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
     }
 
-    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines; nil for more than `CacheDirectives.maximumElements`.
+    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines; nil for more than `ListField.maximumElements`.
     func elements(of name: String) -> [String]? {
-        let maximum = CacheDirectives.maximumElements
+        let maximum = ListField.maximumElements
         var elements: [String] = []
         for value in fields.values(of: name) {
             for element in value.utf8.split(separator: UInt8(ascii: ","), maxSplits: maximum) {

@@ -15,6 +15,11 @@ struct ResponseHead: Sendable, Equatable, Codable {
         self.init(version: version, status: status, fields: HeaderFields(fields))
     }
 
+    /// In place of "HTTP/1.1", where an FTP server's replies were translated into a head.
+    static let versionOfFTP = "FTP"
+
+    var isOfFTP: Bool { version == Self.versionOfFTP }
+
     /// The value of the first field of that name, in any case.
     subscript(name: String) -> String? { fields[name] }
 

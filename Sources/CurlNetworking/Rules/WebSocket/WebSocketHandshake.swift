@@ -76,10 +76,7 @@ struct WebSocketHandshake: Equatable, Sendable {
         guard head["Upgrade"]?.isEqualIgnoringASCIICase(to: "websocket") == true else {
             throw WebSocketRefusal("The server switches to another protocol than that of web sockets.")
         }
-        let connection = head.fields.values(of: "Connection")
-            .flatMap { $0.split(separator: ",") }
-            .map { option in String(option.filter { $0 != " " && $0 != "\t" }) }
-        guard connection.contains(where: { $0.isEqualIgnoringASCIICase(to: "upgrade") }) else {
+        guard ListField.names(in: head.combined("Connection"))?.contains("upgrade") == true else {
             throw WebSocketRefusal("The server's answer lacks the field Connection: Upgrade.")
         }
         guard head.fields.values(of: "Sec-WebSocket-Accept") == [accept] else {

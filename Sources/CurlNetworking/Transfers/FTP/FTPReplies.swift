@@ -6,9 +6,6 @@ import Foundation
 /// libcurl sends MDTM before it opens the data connection, and SIZE and REST after it. If an HTTP proxy answers for the server, its head is
 /// parsed as HTTP.
 struct FTPReplies {
-    /// The head's version, in place of "HTTP/1.1".
-    static let version = "FTP"
-
     private let offset: Int64
     /// An upload's head comes at its end, as in HTTP.
     private let comesAtEnd: Bool
@@ -89,7 +86,7 @@ struct FTPReplies {
         guard !isComplete, proxy == nil else { return nil }
         isComplete = true
         guard offset > 0 else { return head }
-        var head = ResponseHead(version: Self.version, status: 416, fields: [])
+        var head = ResponseHead(version: ResponseHead.versionOfFTP, status: 416, fields: [])
         if let size, !isRefused {
             head.fields.append(HeaderField(name: "Content-Range", value: "bytes */\(size)"))
         }
@@ -98,7 +95,7 @@ struct FTPReplies {
     }
 
     private var head: ResponseHead {
-        var head = ResponseHead(version: Self.version, status: offset > 0 ? 206 : 200, fields: [])
+        var head = ResponseHead(version: ResponseHead.versionOfFTP, status: offset > 0 ? 206 : 200, fields: [])
         if let lastModified { head.fields.append(HeaderField(name: "Last-Modified", value: lastModified)) }
         if comesAtEnd {
             head.fields.append(HeaderField(name: "Content-Length", value: "0"))
@@ -144,11 +141,6 @@ struct FTPReplies {
         )
         return time.date.map(HTTPDate.text)
     }
-}
-
-extension ResponseHead {
-    /// Whether an FTP server's replies were translated into it.
-    var isOfFTP: Bool { version == FTPReplies.version }
 }
 
 extension HeadParser {

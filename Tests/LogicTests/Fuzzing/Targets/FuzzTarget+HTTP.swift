@@ -27,7 +27,7 @@ extension FuzzTarget {
                 guard let cookie = SetCookieParser.parse(text, now: now) else { return }
                 precondition(!cookie.name.isEmpty && cookie.name.utf8.count + cookie.value.utf8.count <= 4096)
                 precondition(!(cookie.name + cookie.value).utf8.contains { $0 < 0x20 && $0 != 0x09 })
-                _ = CookieField.merge(text, with: "\(cookie.name)=\(cookie.value)")
+                _ = CookieField.merge(Substring(text), with: "\(cookie.name)=\(cookie.value)")
             }
         ),
         FuzzTarget(
@@ -102,8 +102,8 @@ extension FuzzTarget {
                     if let seconds = directives.seconds(name) { precondition(seconds >= 0 && seconds.isFinite) }
                 }
                 _ = directives.contains("no-store")
-                if let elements = CacheDirectives.elements(of: text) {
-                    precondition(elements.count <= CacheDirectives.maximumElements)
+                if let elements = ListField.elements(of: text) {
+                    precondition(elements.count <= ListField.maximumElements)
                 }
             }
         ),

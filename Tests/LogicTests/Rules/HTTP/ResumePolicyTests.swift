@@ -230,7 +230,7 @@ struct ResumePolicyTests {
     @Test("FTP has no other validator than the file's date, and never says when it sends")
     func ftp() throws {
         var head = Sample.head(200, ["Last-Modified": Self.modified])
-        head.version = FTPReplies.version
+        head.version = ResponseHead.versionOfFTP
         let request = try Sample.request("ftp://example.com/file")
         let found = ResumePolicy.representation(of: head, to: request, adding: [])
         #expect(found?.validator == .lastModified(Self.modified))

@@ -31,7 +31,7 @@ struct FTPRepliesTests {
             "150 Opening"
         )
         #expect(head?.status == 200)
-        #expect(head?.version == FTPReplies.version)
+        #expect(head?.version == ResponseHead.versionOfFTP)
         #expect(head?["Last-Modified"] == "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(head?.contentLength == 1234)
         #expect(replies.finish(isRefused: false) == nil)
