@@ -263,8 +263,7 @@ final class SessionCore: @unchecked Sendable {
         _ = entry.take()
         var last = kept.take() ?? finished.take() ?? session.take()
         (finished, session) = (nil, nil)
-        if let object = last, type(of: object) == URLSession.self { return }
-        if last != nil { WorkThreads.blocking.release(&last) }
+        if last.map({ type(of: $0) != URLSession.self }) == true { WorkThreads.blocking.release(&last) }
     }
 
     /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.

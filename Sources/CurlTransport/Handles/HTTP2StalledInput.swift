@@ -26,9 +26,15 @@ struct HTTP2StalledInput {
     /// How many of the transfers are limited in their rate.
     private var limitedCount = 0
     private var readsForLimited = false
+    /// When those read next. Not libcurl's timer, which other transfers move.
+    let limitedReads: Deadline
 
     /// How often those that are limited read, at least.
     static let intervalOfReads = Duration.milliseconds(100)
+
+    init(limitedReads: Deadline) {
+        self.limitedReads = limitedReads
+    }
 
     /// There is nothing to look at.
     var isIdle: Bool { transfers.isEmpty && suspects.isEmpty }

@@ -22,11 +22,8 @@ package final class Multi {
     /// The open channels, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
 
-    private lazy var deadlines = Deadlines(
-        timers: Deadline { [unowned self] in runTimers() },
-        limitedReads: Deadline { [unowned self] in readForLimited() },
-        idle: Deadline { [unowned self] in closeIdleHandle() }
-    )
+    /// libcurl's timer.
+    private lazy var deadline = Deadline { [unowned self] in runTimers() }
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
@@ -40,6 +37,7 @@ package final class Multi {
     private var tlsSessions: TLSSessionCache?
     private var noConnections: NoConnections?
     private var idleClock: IdleClock
+    private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
 
     /// libcurl's.
     private enum Handle {
@@ -55,14 +53,6 @@ package final class Multi {
             case .open(let pointer), .broken(let pointer): pointer
             }
         }
-    }
-
-    private struct Deadlines {
-        /// libcurl's timer.
-        let timers: Deadline
-        /// A transfer whose rate is limited reads at least so often. Not with libcurl's timer, which others move.
-        let limitedReads: Deadline
-        let idle: Deadline
     }
 
     private struct Timers {
@@ -84,9 +74,10 @@ package final class Multi {
         self.loop = loop
         self.limits = limits
         self.quirks = quirks
-        stalledInput = quirks.forgetsHTTP2Input ? HTTP2StalledInput() : nil
         idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
+        guard quirks.forgetsHTTP2Input else { return }
+        stalledInput = HTTP2StalledInput(limitedReads: Deadline { [unowned self] in readForLimited() })
     }
 
     deinit {
@@ -136,9 +127,9 @@ package final class Multi {
         noConnections = nil
         idleClock.closed()
         timers.areDue = false
-        loop.cancel(deadlines.timers)
-        loop.cancel(deadlines.limitedReads)
-        loop.cancel(deadlines.idle)
+        loop.cancel(deadline)
+        if let reads = stalledInput?.limitedReads { loop.cancel(reads) }
+        loop.cancel(idleDeadline)
         Unmanaged.passUnretained(self).release()
     }
 
@@ -160,13 +151,13 @@ package final class Multi {
         guard hasHandle else { return }
         idleClock.start(at: loop.now)
         // Firing too early and rescheduling costs less than rescheduling for every transfer.
-        guard !deadlines.idle.isScheduled || deadlines.idle.time > idleClock.end else { return }
-        loop.schedule(deadlines.idle, at: idleClock.end)
+        guard !idleDeadline.isScheduled || idleDeadline.time > idleClock.end else { return }
+        loop.schedule(idleDeadline, at: idleClock.end)
     }
 
     private func closeIdleHandle() {
         guard running.all.isEmpty else { return }
-        if loop.now < idleClock.end { return loop.schedule(deadlines.idle, at: idleClock.end) }
+        if loop.now < idleClock.end { return loop.schedule(idleDeadline, at: idleClock.end) }
         closeHandle()
     }
 
@@ -555,9 +546,9 @@ package final class Multi {
         guard hasHandle, !isClosed else { return }
         timers.areDue = milliseconds == 0
         if milliseconds > 0 {
-            loop.schedule(deadlines.timers, at: loop.now + .milliseconds(milliseconds))
+            loop.schedule(deadline, at: loop.now + .milliseconds(milliseconds))
         } else {
-            loop.cancel(deadlines.timers)
+            loop.cancel(deadline)
         }
         if timers.areDue { needsSettling() }
     }
@@ -569,8 +560,10 @@ package final class Multi {
     }
 
     private func armLimitedReads() {
-        guard stalledInput?.hasLimited == true, !deadlines.limitedReads.isScheduled else { return }
-        loop.schedule(deadlines.limitedReads, at: loop.now + HTTP2StalledInput.intervalOfReads)
+        guard stalledInput?.hasLimited == true, let reads = stalledInput?.limitedReads, !reads.isScheduled else {
+            return
+        }
+        loop.schedule(reads, at: loop.now + HTTP2StalledInput.intervalOfReads)
     }
 
     /// `easy` has a connection, and libcurl begins to send its request, perhaps again.

@@ -109,14 +109,31 @@ struct CookieWriteTests {
 
     // MARK: - What a program finds
 
-    @Test("Copies of the file that a killed program has left are removed, but not those of one that may still write")
-    func abandonedFiles() async throws {
-        let file = FileCookieStorage()
-        defer { file.remove() }
+    /// As a program does it.
+    private func setOldCookie(in file: FileCookieStorage) throws {
         let properties: [HTTPCookiePropertyKey: Any] = [
             .name: "old", .value: "1", .domain: "a.invalid", .path: "/", .expires: Date(timeIntervalSinceNow: 1000),
         ]
         file.storage.setCookie(try #require(HTTPCookie(properties: properties)))
+    }
+
+    /// Returns when it has been written.
+    private func loadNewCookie(into file: FileCookieStorage) async throws {
+        let rig = try Rig { _ in
+            .text("hello").header("Set-Cookie", "new=2; Max-Age=1000")
+        } configure: {
+            $0.httpCookieStorage = file.storage
+        }
+        defer { rig.stop() }
+        _ = try await rig.session.data(from: rig.url("/"))
+        await rig.session.flush()
+    }
+
+    @Test("Copies of the file that a killed program has left are removed, but not those of one that may still write")
+    func abandonedFiles() async throws {
+        let file = FileCookieStorage()
+        defer { file.remove() }
+        try setOldCookie(in: file)
         let folder = try #require(file.file).deletingLastPathComponent()
         let (old, new) = (UUID().uuidString, UUID().uuidString)
         for (name, age) in [(old, 7200), (new, 0)] as [(String, TimeInterval)] {
@@ -126,14 +143,7 @@ struct CookieWriteTests {
             try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
         }
         defer { try? FileManager.default.removeItem(at: folder.appendingPathComponent(".dat.nosync\(new)")) }
-        let rig = try Rig { _ in
-            .text("hello").header("Set-Cookie", "new=2; Max-Age=1000")
-        } configure: {
-            $0.httpCookieStorage = file.storage
-        }
-        defer { rig.stop() }
-        _ = try await rig.session.data(from: rig.url("/"))
-        await rig.session.flush()
+        try await loadNewCookie(into: file)
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(!names.contains(".dat.nosync\(old)") && names.contains(".dat.nosync\(new)"))
     }
@@ -147,20 +157,10 @@ struct CookieWriteTests {
             return (attributes[.posixPermissions] as? NSNumber)?.intValue
         }
         if isThere {
-            let properties: [HTTPCookiePropertyKey: Any] = [
-                .name: "old", .value: "1", .domain: "a.invalid", .path: "/", .expires: Date(timeIntervalSinceNow: 1000),
-            ]
-            file.storage.setCookie(try #require(HTTPCookie(properties: properties)))
+            try setOldCookie(in: file)
             try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: #require(file.file).path)
         }
-        let rig = try Rig { _ in
-            .text("hello").header("Set-Cookie", "new=2; Max-Age=1000")
-        } configure: {
-            $0.httpCookieStorage = file.storage
-        }
-        defer { rig.stop() }
-        _ = try await rig.session.data(from: rig.url("/"))
-        await rig.session.flush()
+        try await loadNewCookie(into: file)
         #expect(try mode() == 0o600)
         #expect(file.storage.values == (isThere ? ["old": "1", "new": "2"] : ["new": "2"]))
         let stored = try String(decoding: Data(contentsOf: #require(file.file)), as: UTF8.self)

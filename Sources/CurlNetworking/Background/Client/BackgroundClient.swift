@@ -329,7 +329,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Connects again a little later; after too many failures, fails with `error`.
     func retry(after error: URLError) {
         let number = failures + 1
-        connect(after: AgentLosses.delay(afterFailure: number), failures: number, error)
+        connect(afterFailure: number, failures: number, error)
     }
 
     /// Of attempts to attach since the last success.
@@ -340,9 +340,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// - Parameter delay: nil if there have been too many failures.
-    private func connect(after delay: Duration?, failures: Int, _ error: URLError) {
-        guard let delay else { return fail(error) }
+    private func connect(afterFailure number: Int, failures: Int, _ error: URLError) {
+        guard let delay = AgentLosses.delay(afterFailure: number) else { return fail(error) }
         phase = .connecting(failures: failures)
         queue.asyncAfter(deadline: .after(delay)) { self.connect() }
     }
@@ -387,7 +386,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 return closeIfConfirmed()
             }
             if number == 1 { return attach() }
-            connect(after: AgentLosses.delay(afterFailure: number - 1), failures: 0, error)
+            connect(afterFailure: number - 1, failures: 0, error)
         case .detached, .connecting, .closed:
             break
         }

@@ -63,11 +63,7 @@ struct StateFolder: Sendable, Hashable {
         if mkdir(folder.path, 0o700) == 0 { return }
         var code = errno
         if code == ENOENT, folder.pathComponents.count > 1 {
-            try? FileManager.default.createDirectory(
-                at: folder.deletingLastPathComponent(),
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
+            try? FileManager.default.createPrivateFolder(atPath: folder.deletingLastPathComponent().path)
             if mkdir(folder.path, 0o700) == 0 { return }
             code = errno
         }

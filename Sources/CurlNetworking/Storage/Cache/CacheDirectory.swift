@@ -184,12 +184,7 @@ final class CacheDirectory: Sendable {
         var status = stat()
         if lstat(path, &status) != 0 {
             let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
-            let mode: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
-            try? FileManager.default.createDirectory(
-                atPath: parent,
-                withIntermediateDirectories: true,
-                attributes: mode
-            )
+            try? FileManager.default.createPrivateFolder(atPath: parent)
             guard mkdir(path, 0o700) == 0 || errno == EEXIST, lstat(path, &status) == 0 else { return false }
         }
         guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else { return false }

@@ -14,15 +14,14 @@ struct CookieFile {
     /// Before the storage writes: if its folder is new, others can't look into it. The stock module makes it for everybody, before there is
     /// anything in it. Blocks.
     func prepare() {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent()
-        let mode: [FileAttributeKey: Any] = [.posixPermissions: 0o700]
-        guard access(folder.path, F_OK) == 0 else {
-            try? FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true, attributes: mode)
+        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        guard access(folder, F_OK) == 0 else {
+            try? FileManager.default.createPrivateFolder(atPath: folder)
             return
         }
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else { return }
-        if names.isEmpty { try? FileManager.default.setAttributes(mode, ofItemAtPath: folder.path) }
-        for name in names where name.hasPrefix(Self.unfinished) { removeAbandoned(folder.path + "/" + name) }
+        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return }
+        if names.isEmpty { chmod(folder, 0o700) }
+        for name in names where name.hasPrefix(Self.unfinished) { removeAbandoned(folder + "/" + name) }
     }
 
     /// Begins the names of the files to which the stock module writes before they take the place of another.
