@@ -179,8 +179,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// How long a task may take in total from its first `resume()`, in seconds. The default is seven days.
     ///
-    /// The clock runs through redirects and all kinds of waiting, and stops only while the task is suspended. For a task with a begin date it
-    /// starts at that date. The task fails with `URLError.timedOut`. See <doc:Time>.
+    /// The clock runs, through redirects and all kinds of waiting, until the whole response has arrived and been decoded, and stops while the
+    /// task is suspended. For a task with a begin date it starts at that date. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForResource: TimeInterval {
         get { current.timeoutIntervalForResource }
         set { lock.withLock { values.timeoutIntervalForResource = newValue } }
