@@ -1,21 +1,4 @@
-import Glibc
-
 extension ProxyTable {
-    /// Those variables of the process's current environment that say something about proxies.
-    static var environment: [String: String] {
-        var variables: [String: String] = [:]
-        _ = ProxyTable { name in
-            variables[name] = getenv(name).map { String(cString: $0) }
-            return variables[name]
-        }
-        return variables
-    }
-
-    /// The proxies of the process's current environment.
-    static var ofEnvironment: ProxyTable {
-        ProxyTable { name in getenv(name).map { String(cString: $0) } }
-    }
-
     /// The proxies in `http_proxy` and the like, read as libcurl does: an empty variable is ignored, and so is HTTP_PROXY in upper case,
     /// because web servers put a request's `Proxy` field there for CGI programs (https://httpoxy.org).
     /// https://curl.se/libcurl/c/libcurl-env.html

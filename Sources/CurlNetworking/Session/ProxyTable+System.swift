@@ -1,0 +1,18 @@
+import Glibc
+
+extension ProxyTable {
+    /// Those variables of the process's current environment that say something about proxies.
+    static var environment: [String: String] {
+        var variables: [String: String] = [:]
+        _ = ProxyTable { name in
+            variables[name] = getenv(name).map { String(cString: $0) }
+            return variables[name]
+        }
+        return variables
+    }
+
+    /// The proxies of the process's current environment.
+    static var ofEnvironment: ProxyTable {
+        ProxyTable { name in getenv(name).map { String(cString: $0) } }
+    }
+}
