@@ -218,12 +218,16 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 /// A task whose response is delivered as data.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatatask>
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
+    // @unchecked is true because this class stores nothing of its own.
+}
 
 /// A task that sends a body, and delivers the response as data.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask>
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
+    // @unchecked is true because this class stores nothing of its own.
+
     /// Cancels the upload so that it can be resumed later.
     ///
     /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to
@@ -245,6 +249,8 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask>
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
+    // @unchecked is true because this class stores nothing of its own.
+
     /// Cancels the download so that it can be resumed later.
     ///
     /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the download can't be resumed;

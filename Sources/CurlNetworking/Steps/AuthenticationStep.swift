@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// Challenges of servers and proxies (RFC 9110 §11): answers them, and adds credentials to the next request.
+///
+/// `@unchecked Sendable`: used on the loop only, but for `host`, which is set before another thread may look at it.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
     /// nil for a task without authentication so far.
     @exclusivity(unchecked) private var state: Authentication?

@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// Delays a task until its begin date, and then asks the delegate what to do with the delayed request.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class BeginDateStep: Step, @unchecked Sendable {
     private enum State {
         /// The date lies in the future.

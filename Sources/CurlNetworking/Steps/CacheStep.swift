@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// The cache's part in a task (RFC 9111): before the network, and instead of it.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class CacheStep: Step, @unchecked Sendable {
     /// How far the look-up has got.
     private enum Lookup {

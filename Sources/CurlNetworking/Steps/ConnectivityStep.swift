@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// Makes a task wait until its host can be reached, instead of failing, if the session is configured so and nothing was sent.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     private enum State {
         case idle

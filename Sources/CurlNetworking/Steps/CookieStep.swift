@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// The cookies of a task's requests and responses (RFC 6265bis).
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class CookieStep: Step, @unchecked Sendable {
     private enum Lookup {
         case none

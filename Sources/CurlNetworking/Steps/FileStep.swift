@@ -2,6 +2,8 @@ import Foundation
 
 /// Opens an upload's file for each request that sends it: on another thread, as file systems may take any time, and once the request has its
 /// place, as a program may have more uploads waiting than it can have open files.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class FileStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs it.

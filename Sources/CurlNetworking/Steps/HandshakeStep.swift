@@ -3,6 +3,8 @@ import Foundation
 
 /// TLS handshakes on which a delegate decides: they stop before anything of the request is sent, the delegate is asked, and another
 /// connection follows its answer.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     /// A stopped handshake that waits for its answer, holding neither a connection nor a place at its host.
     private final class Pending: @unchecked Sendable {

@@ -2,6 +2,8 @@ import Foundation
 
 /// Lets a program's own protocol classes load a request instead of the network. The requests by which the session resumes an upload aren't the
 /// program's, and are offered to no class.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var host: (any StepHost)?
     /// The redirect that a class has reported last; nil once the network has the task's request.

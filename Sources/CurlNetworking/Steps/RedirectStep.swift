@@ -1,6 +1,8 @@
 import Foundation
 
 /// Follows redirects, and asks the delegate about them.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class RedirectStep: Step, @unchecked Sendable {
     /// How many were followed.
     private(set) var count = 0

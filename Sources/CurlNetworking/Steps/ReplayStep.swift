@@ -2,6 +2,8 @@ import Foundation
 
 /// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
 /// be restarted. One that may not be carried out twice is repeated only once here: on a connection of its own.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class ReplayStep: Step, @unchecked Sendable {
     /// That of the next request.
     private var connection = ConnectionChoice.any

@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// Continues a download from a partial file, and assembles it from however many parts the server sends.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class ResumeStep: Step, @unchecked Sendable {
     private enum Preparation {
         case none(Result<ResumeData, URLError>)

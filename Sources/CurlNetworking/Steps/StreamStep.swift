@@ -6,6 +6,8 @@ import Foundation
 /// The request's own stream serves the first transfer, as does that of a request which the delegate or a protocol class has put in its place; for
 /// later ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's own stream if the
 /// delegate has none.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class StreamStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs one.

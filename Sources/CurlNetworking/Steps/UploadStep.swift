@@ -3,6 +3,8 @@ import Foundation
 
 /// Resumes an upload whose connection was lost, if the server has offered that, and continues one that was interrupted earlier. Only upload
 /// tasks have it.
+///
+/// `@unchecked Sendable`: used on the loop only.
 final class UploadStep: Step, @unchecked Sendable {
     /// The delay before the server is asked for its offset again.
     private enum Pause {

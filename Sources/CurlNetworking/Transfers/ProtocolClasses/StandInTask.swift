@@ -20,8 +20,9 @@ extension URLSessionTask {
     }
 }
 
-// There are three stock task classes, and Swift can't override them all in one place. `@unchecked Sendable`: they are immutable.
+// There are three stock task classes, and Swift can't override them all in one place.
 
+/// `@unchecked Sendable`: immutable.
 private final class StandInDataTask: FoundationNetworking.URLSessionDataTask, StandInTask, @unchecked Sendable {
     private let task: URLSessionTask
     private let request: URLRequest
@@ -41,6 +42,7 @@ private final class StandInDataTask: FoundationNetworking.URLSessionDataTask, St
     override func cancel() { task.cancel() }
 }
 
+/// `@unchecked Sendable`: immutable.
 private final class StandInUploadTask: FoundationNetworking.URLSessionUploadTask, StandInTask, @unchecked Sendable {
     private let task: URLSessionTask
     private let request: URLRequest
@@ -60,6 +62,7 @@ private final class StandInUploadTask: FoundationNetworking.URLSessionUploadTask
     override func cancel() { task.cancel() }
 }
 
+/// `@unchecked Sendable`: immutable.
 private final class StandInDownloadTask: FoundationNetworking.URLSessionDownloadTask, StandInTask, @unchecked Sendable {
     private let task: URLSessionTask
     private let request: URLRequest

@@ -73,7 +73,9 @@ extension StreamConnection {
         owner.ask(.challenge(ChallengeQuestion(question, at: site.origin, to: .taskThenSession, sender: sender)))
     }
 
-    /// Carries the connection through other threads; it is used only on the loop.
+    /// Carries the connection through other threads.
+    ///
+    /// `@unchecked Sendable`: the connection is used on the loop only.
     private final class Answered: @unchecked Sendable {
         weak var connection: StreamConnection?
 
