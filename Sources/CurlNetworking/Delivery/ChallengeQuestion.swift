@@ -151,10 +151,9 @@ extension ChallengeQuestion {
         connectionMethods.contains(challenge.protectionSpace.authenticationMethod)
     }
 
-    /// The stock module lacks constants for the last two.
     private static let connectionMethods: Set<String> = [
-        NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate, "NSURLAuthenticationMethodServerTrust",
-        "NSURLAuthenticationMethodClientCertificate",
+        NSURLAuthenticationMethodNTLM, NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodServerTrust,
+        NSURLAuthenticationMethodClientCertificate,
     ]
 
     /// Asks in the order that it has. On the delegate queue.
