@@ -61,13 +61,14 @@ struct TransferFactory {
             throw URLError(error, of: participants.hooks, url: request.url)
         }
         if pool.isCountedWithOthers(ticket) { multi.liftHostLimit() }
-        let order = HTTPTransfer.Order(
-            options: options,
-            hooks: participants.hooks,
-            multi: multi,
-            meter: metrics.map(HopMeter.init)
+        return HTTPTransfer(
+            request,
+            body: plan.body,
+            HTTPTransfer.Order(options: options, hooks: participants.hooks, multi: multi),
+            meter: metrics.map(HopMeter.init),
+            loop: pool.loop,
+            delegate: participants.delegate
         )
-        return HTTPTransfer(request, body: plan.body, order, loop: pool.loop, delegate: participants.delegate)
     }
 
     private func makeFTPTransfer() throws(URLError) -> FTPTransfer {

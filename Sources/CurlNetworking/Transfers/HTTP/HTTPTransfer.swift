@@ -35,14 +35,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
-        /// nil if metrics aren't wanted.
-        let meter: HopMeter?
 
-        init(options: TransferOptions, hooks: TransferHooks?, multi: Multi, meter: HopMeter?) {
+        init(options: TransferOptions, hooks: TransferHooks?, multi: Multi) {
             self.options = options
             self.hooks = hooks
             self.multi = multi
-            self.meter = meter
         }
     }
 
@@ -64,6 +61,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         _ request: URLRequest,
         body: (any RequestBody)?,
         _ order: Order,
+        meter: HopMeter?,
         loop: EventLoop,
         delegate: any TransferDelegate
     ) {
@@ -74,7 +72,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         sending = BodySending(body)
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
-        meter = order.meter
+        self.meter = meter
         watch = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? nil : AnswerWatch()
     }
 

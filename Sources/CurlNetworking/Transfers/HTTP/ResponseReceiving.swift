@@ -18,7 +18,7 @@ struct ResponseReceiving {
     /// Requests that wait in libcurl for a connection may go ahead, and it doesn't notice: since the head has arrived, they can share this
     /// one, or it turns out that they can't.
     var releasesWaiting = false
-    /// When that was, if metrics are wanted.
+    /// When the head arrived, if metrics are wanted.
     var answered: Date?
     var route = BodyRoute.discard
     /// Bytes of the decoded body.
