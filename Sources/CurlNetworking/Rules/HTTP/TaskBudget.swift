@@ -49,7 +49,7 @@ struct TaskBudget: Equatable, Sendable {
         throw URLError(
             .secureConnectionFailed,
             url,
-            "After \(Self.handshakes) TLS handshakes the server has still come with another certificate, or another question."
+            "The server kept presenting new certificates or questions: gave up after \(Self.handshakes) TLS handshakes."
         ).with(phase: .securing)
     }
 

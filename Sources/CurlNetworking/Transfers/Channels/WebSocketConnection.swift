@@ -378,7 +378,7 @@ extension WebSocketCloseHandshake.Ending {
                 URLError(
                     .networkConnectionLost,
                     url,
-                    "The connection was lost before the server has closed the web socket."
+                    "The connection was lost before the server closed the web socket."
                 )
             }
         return error.with(phase: .receiving)
