@@ -106,8 +106,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Why the task failed; nil until it has completed, and if it succeeded.
     open var error: (any Error)? { engine?.snapshot.error }
 
-    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over, but
-    /// what is wished of it is still done with that task: nobody knows exactly when it becomes one.
+    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over. Calls on it still reach the
+    /// download task, because the program can't know when the change happens.
     open var state: URLSessionTask.State { engine?.state(of: self) ?? .suspended }
 
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
@@ -133,7 +133,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.description = newValue } }
     }
 
-    /// From 0 to 1. Of the requests waiting for a connection to a host, those with higher priority go first. It can be changed while the
+    /// From 0 to 1. Of the requests waiting for a connection to a host, those with a higher priority go first. It can be changed while the
     /// task waits, but has no effect on a running transfer. Any thread.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
@@ -151,9 +151,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.earliestBeginDate = newValue } }
     }
 
-    /// Whether a delegate prefers the body in pieces as they arrive to all of it at once; the default is false for downloads, for tasks with
-    /// completion handlers and for async calls that return the whole body, and true for others. A hint without effect: pieces are merged while the delegate is busy, within the memory
-    /// limits in <doc:FlowOfBytes>.
+    /// Whether a delegate prefers the body in pieces, as they arrive, to all of it at once. The default is false for downloads, for tasks with
+    /// completion handlers and for async calls that return the whole body, and true for others. A hint without effect: pieces are merged while
+    /// the delegate is busy, within the memory limits in <doc:FlowOfBytes>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {

@@ -9,7 +9,7 @@ struct Mailbox {
         case event(TaskEvent)
         case question(TaskQuestion)
         case resumeData(Data?, @Sendable (Data?) -> Void)
-        /// Code of the program's, with what it asked for. Nothing that is cancelled takes it back, and it comes before the completion.
+        /// Hands the program what it asked for, before the completion. A cancellation doesn't take it back.
         case call(@Sendable () -> Void)
         /// The last message; the steps of the end take its place.
         case completed
@@ -29,7 +29,7 @@ struct Mailbox {
     private var messages = Fifo<Message>()
     /// Questions that one method of a delegate hasn't answered, for the next method.
     private var passedOn = Fifo<@Sendable () -> Void>()
-    /// How many of them are informational responses.
+    /// How many of `messages` are informational responses.
     private var informationalCount = 0
     private(set) var body = BodyBuffer()
     /// Undelivered parts of the body, with their offsets in it.
@@ -48,7 +48,7 @@ struct Mailbox {
 
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
-    /// Whether the delegate is being asked about a response or a part, or is yet to be.
+    /// Whether the delegate is being asked about a response or a part, or has yet to be.
     var owesAnswer: Bool {
         isAwaitingAnswer || !parts.isEmpty
             || messages.contains { if case .question(.disposition) = $0 { true } else { false } }
@@ -97,7 +97,7 @@ struct Mailbox {
         return schedule()
     }
 
-    /// Has `question` asked in a turn of its own, before anything else and in every state: what waits may wait for its answer.
+    /// Has `question` asked in a turn of its own, before anything else and in every state: the other messages may be waiting for its answer.
     mutating func passOn(_ question: @escaping @Sendable () -> Void) -> Bool {
         passedOn.append(question)
         return schedule()
@@ -113,8 +113,8 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// No part begins while more than this waits, in bytes. Only very small parts, or such with very many fields, come to it before the
-    /// transfer pauses.
+    /// No part begins while this much or more waits, in bytes. Only very small parts, or parts with very many fields, reach it before the transfer
+    /// pauses.
     static let mostBeforePart = 16 << 20
 
     /// The bytes that follow belong to another part. nil if too much waits.
@@ -261,7 +261,7 @@ struct Mailbox {
         body.consumed(count)
     }
 
-    /// Removes and returns all waiting body bytes, for a consumer of another kind.
+    /// Removes and returns all waiting body bytes, for another kind of consumer.
     mutating func takeBody() -> [Data] {
         var pieces: [Data] = []
         while let piece = body.popFirst() { pieces.append(piece) }
@@ -289,7 +289,7 @@ struct Mailbox {
         return Discarded(messages: dropped, schedules: schedule())
     }
 
-    /// What is no longer wanted. Released without the task's lock: there may be objects of the program's in it, whose `deinit` may look at the
+    /// What is no longer wanted. Released without the task's lock: it may contain the program's own objects, whose `deinit` may look at the
     /// task.
     struct Discarded {
         /// In no particular order.
@@ -298,8 +298,8 @@ struct Mailbox {
         fileprivate(set) var schedules = false
     }
 
-    /// The response's disposition, if it was asked for, is no longer waited for: the task is about to fail, and what follows the response is
-    /// of no use.
+    /// Stops waiting for the response's disposition, if the delegate was asked for it: the task is about to fail, and what follows the response
+    /// is of no use.
     mutating func giveUpAnswer() -> Discarded {
         isAwaitingAnswer ? discard() : Discarded()
     }
@@ -316,7 +316,7 @@ extension Mailbox.Message {
     fileprivate var outlivesCancellation: Bool {
         switch self {
         case .completed, .end, .resumeData, .call, .progress: true
-        // A captured connection is the program's, and nothing else is told after that.
+        // A captured connection belongs to the program, and nothing else is told after that.
         case .event(.captured): true
         // The completion is about the new task.
         case .event(.becameDownload), .event(.becameStream): true
@@ -326,8 +326,8 @@ extension Mailbox.Message {
 }
 
 extension Fifo<Mailbox.Message> {
-    /// Appends a message, or has it replace the last one if both are byte counts of a kind; that a file starts over, with no bytes, stays. A
-    /// call goes ahead of the completion.
+    /// Appends a message, or has it replace the last one if both are byte counts of the same kind. A count of zero, which says that a file
+    /// starts over, stays. A call goes ahead of the completion.
     fileprivate mutating func add(_ message: Mailbox.Message) {
         switch (last, message) {
         case (.event(.sent), .event(.sent)): updateLast { $0 = message }

@@ -53,7 +53,7 @@ final class HandshakeCoordinator {
         known[origin]?.showsIdentity ?? false
     }
 
-    /// Whether a decision about `origin` would be one about too many.
+    /// Whether there is no room for a decision about `origin`.
     func isFull(for origin: Origin) -> Bool {
         known[origin] == nil && known.count >= Self.maximumOrigins
     }

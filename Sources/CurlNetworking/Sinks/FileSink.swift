@@ -27,13 +27,13 @@ final class FileSink: Sink, @unchecked Sendable {
     private var state = State.noFile
     /// The response that the file's latest bytes belong to.
     private var acceptedHead: (head: ResponseHead, request: URLRequest)?
-    /// What the partial file is the beginning of: the response with the rest need not repeat it.
+    /// The representation whose beginning the partial file is: the response with the rest need not describe it again.
     var partial: Representation?
     /// The partial file of `resumeData` isn't needed any more once this download has succeeded, or has resume data of its own.
     var supersedesPartialFile = false
     /// How much has been written since the owner was last told, in bytes.
     private var unsettled: Int64 = 0
-    /// So much of what the writer has yet to tell of isn't news, in bytes: the owner has counted it, or its file was given up.
+    /// How much of what the writer has yet to report must not be counted, in bytes: the owner has counted it, or its file was given up.
     private var counted: Int64 = 0
 
     init(
@@ -124,7 +124,7 @@ final class FileSink: Sink, @unchecked Sendable {
         note(response)
         switch state {
         case .noFile: makeFile()
-        // The owner counts from there, though some of that may have yet to be written.
+        // The owner counts from there, though some of what precedes may have yet to be written.
         case .writing where response.offset > 0: forgetUncounted()
         // A body that begins anew, and not where a partial file ends: from a protocol class, or a local URL.
         case .writing(let length): if length > 0 { startOver() }
@@ -155,7 +155,7 @@ final class FileSink: Sink, @unchecked Sendable {
         unsettled += Int64(count) - known
     }
 
-    /// What this sink has got so far is not to be counted any more.
+    /// What this sink has received so far must not be counted any more.
     private func forgetUncounted() {
         counted = Int64(writer.untold)
         unsettled = 0
@@ -204,8 +204,8 @@ final class FileSink: Sink, @unchecked Sendable {
         }
     }
 
-    /// The task's end waits for what becomes of the file: nothing is left of a download that was cancelled. Where this download has nothing to
-    /// resume from, what it was to resume from is still there.
+    /// The task's end waits until the file is kept or removed: a cancelled download leaves nothing behind. If there is nothing to resume this
+    /// download from, what it was to resume from is still there.
     func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
         let original = isKept ? resumeData?.encoded() : nil
         let isPartial = if case .writing = state { isKept && !Self.fileErrors.contains(error.code) } else { false }

@@ -9,7 +9,7 @@ protocol ClocksOwner: AnyObject {
     var idleEnd: MonotonicTime? { get }
     /// The idle clock begins anew, if a transfer is running.
     func restartIdleClock()
-    /// Whether the resource clock is to run, which it needn't once the whole response has arrived; nil before the task was first resumed.
+    /// Whether the resource clock should run, which it needn't once the whole response has arrived; nil before the task was first resumed.
     var runsResourceClock: Bool? { get }
 }
 
@@ -29,7 +29,7 @@ struct Clocks {
     /// nil before the first `resume()`.
     private var resource: ResourceClock?
 
-    /// When the delegate last answered what is to be done with a response or a part, as far as the idle clock has looked.
+    /// When the delegate last decided about a response or a part, as of the idle clock's last look.
     var lastAnswer: MonotonicTime?
 
     /// Whether `start` was called.
@@ -64,7 +64,7 @@ struct Clocks {
     /// Called at the deadline. If no time is up, it is set again.
     mutating func check(_ owner: any ClocksOwner) -> Expiry {
         let now = owner.loop.now
-        // Takes a suspension into account that the loop hasn't seen yet, and the response's end, of which nobody tells the clock.
+        // Accounts for a suspension that the loop hasn't seen yet, and for the end of the response, which isn't reported to the clock.
         if let runs = owner.runsResourceClock { setRunning(runs, owner) }
         if let end = resource?.end, end <= now { return .resource }
         if let end = owner.idleEnd, end <= now { return .idle }
@@ -72,7 +72,7 @@ struct Clocks {
         return .none
     }
 
-    /// The task leaves the loop; armed again, the clocks continue on another.
+    /// The task leaves the loop. The clocks continue on another when they are armed there.
     func disarm(on loop: EventLoop) {
         if let deadline { loop.cancel(deadline) }
     }

@@ -21,7 +21,7 @@ struct TaskStateMachine: Sendable {
         case transferring(isPaused: Bool, isHeld: Bool)
         /// The body is complete, and becomes the result.
         case finishing
-        /// Something that doesn't change with the owner's wishes, unless they are to cancel.
+        /// Something that only a cancellation changes.
         case busy
     }
 
@@ -29,7 +29,7 @@ struct TaskStateMachine: Sendable {
         case discardingBody
         /// The owner has asked for resume data: it gets that, or the result, if the task is faster.
         case keepingPartialFile
-        /// The owner has asked for resume data, and cancelled after that: a result is nothing it wants any more.
+        /// The owner has asked for resume data, and has cancelled since: it no longer wants a result.
         case keepingPartialFileAlone
 
         var keepsPartialFile: Bool { self != .discardingBody }
@@ -92,8 +92,8 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts, but a plain one after one for resume data withholds a result. After the transfer, a plain one still withholds
-    /// what the owner hasn't seen; there is nothing left to resume.
+    /// The first cancellation counts, except that a plain one after one for resume data withholds the result. After the transfer, a plain one
+    /// still withholds what the owner hasn't seen; there is nothing left to resume.
     mutating func cancel(_ kind: Cancellation) -> Bool {
         switch (stage, cancellation) {
         case (.working, nil): cancellation = kind
@@ -113,10 +113,10 @@ struct TaskStateMachine: Sendable {
 
     // MARK: - Progress (loop)
 
-    /// The next command for a loop that is doing this. A cancellation is taken as carried out.
+    /// The next command for a loop whose activity this is. A cancellation counts as carried out once it is returned.
     mutating func next(_ activity: Activity) -> Command? {
         guard stage == .working else { return nil }
-        // Nothing is left to resume: the success is the owner's.
+        // Nothing is left to resume: the owner gets the success.
         if activity == .finishing, cancellation == .keepingPartialFile { return nil }
         if let cancellation {
             stage = .finished
@@ -140,7 +140,7 @@ struct TaskStateMachine: Sendable {
     /// Whether more of the body may go to the consumer.
     var mayDeliver: Bool { !isSuspended && !isBacklogged && cancellation == nil }
 
-    /// The result is final; false if it was already. A success is the owner's although it has asked for resume data meanwhile: there is nothing
+    /// The result is final; false if it was already. The owner gets a success even if it has asked for resume data meanwhile: there is nothing
     /// left to resume.
     mutating func finish(isSuccess: Bool = false) -> Bool {
         guard stage == .working else { return false }

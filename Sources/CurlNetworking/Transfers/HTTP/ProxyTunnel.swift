@@ -9,16 +9,16 @@ struct ProxyTunnel {
     /// The latest of them that was a challenge.
     private(set) var challenge: ResponseHead?
     private var challengeCount = 0
-    /// A nonce may have become stale, and NTLM takes a step more. libcurl answers however many there are.
+    /// A nonce may have become stale, and NTLM takes one more step. libcurl would answer any number.
     private static let mostChallenges = 10
-    /// A response is no head, or too large for one.
+    /// A response isn't a head, or is too large for one.
     private(set) var isMalformed = false
     /// The latest informational one.
     private var interim: ResponseHead?
-    /// The latest call of `receive` has completed the proxy's agreement.
+    /// The latest call of `receive` has completed the response by which the proxy agrees.
     private(set) var hasJustOpened = false
 
-    /// Within libcurl, which is kept from answering one challenge after the other: the proxy has refused then.
+    /// Within libcurl, which is kept from answering challenges for ever: after too many, the proxy has refused.
     mutating func receive(lines: UnsafeRawBufferPointer) -> ReceiveVerdict {
         hasJustOpened = false
         switch parser.consume(lines: lines) {
@@ -43,12 +43,12 @@ struct ProxyTunnel {
     /// libcurl has answered a challenge by itself, and was challenged again.
     var hasRefusedAnswer: Bool { challengeCount > 1 }
 
-    /// The proxy's final response, if it refused. libcurl takes an informational one for that, and asks no further.
+    /// The proxy's final response, if it refused. libcurl takes an informational one for that, and waits for no other.
     var refusal: ResponseHead? {
         (head ?? interim).flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
 
-    /// The same, if that is why the transfer has failed: a proxy that stopped in its answer, or comes to no end with it, hasn't refused.
+    /// The same, if that is why the transfer has failed: a proxy that stopped in the middle of its response, or never finishes it, hasn't refused.
     func refusal(before failure: TransferFailure) -> ResponseHead? {
         failure.code == .operationTimedOut || failure.code == .weirdServerReply ? nil : refusal
     }

@@ -60,11 +60,11 @@ enum RequestEncoder {
         return lines
     }
 
-    /// Without the white space around the value, which isn't a part of it (RFC 9110 §5.5): servers take it for a broken connection over HTTP/2
-    /// (RFC 9113 §8.2.1).
+    /// Without the white space around the value, which isn't part of it (RFC 9110 §5.5): over HTTP/2, servers treat it as an error (RFC 9113
+    /// §8.2.1).
     private static func line(_ field: HeaderField) -> String {
         let value = Substring(field.value).trimmed
-        // To libcurl, "Name:" means "don't send it", also with C's white space behind it.
+        // To libcurl, "Name:" means "don't send it", even if what C calls white space follows.
         let isBlank = value.utf8.allSatisfy { $0 == 0x20 || (0x09...0x0D).contains($0) }
         return isBlank ? field.name + ";" : field.name + ": " + value
     }
@@ -105,7 +105,7 @@ enum RequestEncoder {
         HeaderField(name: "Accept-Language", value: acceptLanguage(Locale.preferredLanguages)),
     ]
 
-    /// The value of a field that is sent with every request for a whole that doesn't set it itself; nil if there is no such field.
+    /// The value of a field that every request without a `Range` is sent with, unless it sets the field itself; nil if there is no such field.
     ///
     /// - Parameter name: In any case.
     static func defaultValue(of name: String, _ settings: SessionSettings) -> String? {
@@ -131,14 +131,14 @@ enum RequestEncoder {
     /// The URL as libcurl gets it, with the host as `origin` spells it, but for the case of letters, and the user name and password that it
     /// contained (RFC 3986 §3.2.1).
     ///
-    /// libcurl would decode and map a host in its own way, which depends on the process's locale: to another one than everything here, from
-    /// pins to proxies, has been decided for.
+    /// libcurl would decode and map a host in its own way, which depends on the process's locale: perhaps to another host than the one for which
+    /// everything here, from pins to proxies, was decided.
     static func transportURL(
         of url: URL,
         at origin: Origin
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
-        // As most are: there is nothing to be changed.
+        // True of most: there is nothing to change.
         if origin.begins(text) { return (text, nil) }
         guard let authority = authority(in: text) else { throw .noHost(url) }
         let at = text[authority].lastIndex(of: "@")
@@ -149,7 +149,7 @@ enum RequestEncoder {
         return ("\(origin.scheme.transport.rawValue)://\(place)\(text[authority.upperBound...])", credentials)
     }
 
-    /// What `userInfo` says, which stands before the host; nil if that is nothing.
+    /// The user name and password in `userInfo`, the part before the host; nil if both are empty.
     private static func credentials(
         in userInfo: Substring,
         of url: URL
