@@ -7,19 +7,19 @@ extension CurlOptions {
         /// How long a resolved address is used for new connections; the default is 60 s.
         ///
         /// Whole seconds: a fraction counts as one. Zero resolves the name for each new connection; a value above 68 years means forever.
-        /// The system's resolver may cache addresses too. libcurl:
+        /// The system's resolver may cache addresses too. Source:
         /// [CURLOPT_DNS_CACHE_TIMEOUT](https://curl.se/libcurl/c/CURLOPT_DNS_CACHE_TIMEOUT.html).
         public var cacheLifetime: Duration = .seconds(60)
 
         /// The DNS servers to ask instead of the system's, by their addresses; the default port is 53.
         ///
         /// Needs a libcurl that was built with c-ares, unlike Debian's and Ubuntu's: with any other, ``CurlOptions/validate()`` throws.
-        /// libcurl: [CURLOPT_DNS_SERVERS](https://curl.se/libcurl/c/CURLOPT_DNS_SERVERS.html).
+        /// Source: [CURLOPT_DNS_SERVERS](https://curl.se/libcurl/c/CURLOPT_DNS_SERVERS.html).
         public var servers: [Endpoint] = []
 
         /// The https URL of a server that resolves names over HTTPS (RFC 8484) instead of the system's resolver.
         ///
-        /// The server's own name is resolved by the system; its certificate is verified. libcurl:
+        /// The server's own name is resolved by the system; its certificate is verified. Source:
         /// [CURLOPT_DOH_URL](https://curl.se/libcurl/c/CURLOPT_DOH_URL.html).
         public var dnsOverHTTPS: URL?
 
@@ -36,7 +36,7 @@ extension CurlOptions {
         public init() {}
     }
 
-    /// Which addresses of a host are used. libcurl: [CURLOPT_IPRESOLVE](https://curl.se/libcurl/c/CURLOPT_IPRESOLVE.html).
+    /// Which addresses of a host are used. Source: [CURLOPT_IPRESOLVE](https://curl.se/libcurl/c/CURLOPT_IPRESOLVE.html).
     public enum IPVersion: Sendable, Hashable, Codable {
         /// All.
         case any
@@ -64,15 +64,15 @@ extension CurlOptions {
     ///
     /// A single request can name its socket in its URL, without this option: `http+unix://%2Frun%2Fapp.sock/path`.
     public enum UnixSocket: Sendable, Hashable, Codable {
-        /// One in the file system. libcurl:
+        /// One in the file system. Source:
         /// [CURLOPT_UNIX_SOCKET_PATH](https://curl.se/libcurl/c/CURLOPT_UNIX_SOCKET_PATH.html).
         case path(String)
-        /// One in Linux's abstract namespace; its name without the leading NUL. libcurl:
+        /// One in Linux's abstract namespace; its name without the leading NUL. Source:
         /// [CURLOPT_ABSTRACT_UNIX_SOCKET](https://curl.se/libcurl/c/CURLOPT_ABSTRACT_UNIX_SOCKET.html).
         case abstract(String)
     }
 
-    /// What connections are bound to on this machine. libcurl: [CURLOPT_INTERFACE](https://curl.se/libcurl/c/CURLOPT_INTERFACE.html),
+    /// What connections are bound to on this machine. Source: [CURLOPT_INTERFACE](https://curl.se/libcurl/c/CURLOPT_INTERFACE.html),
     /// [CURLOPT_LOCALPORT](https://curl.se/libcurl/c/CURLOPT_LOCALPORT.html) and
     /// [CURLOPT_LOCALPORTRANGE](https://curl.se/libcurl/c/CURLOPT_LOCALPORTRANGE.html).
     public enum LocalEnd: Sendable, Hashable, Codable {
@@ -92,13 +92,13 @@ extension CurlOptions.HostOptions {
     public struct Names: Sendable, Codable {
         /// The host's addresses, instead of resolving its name, also where it is a proxy; like curl's `--resolve`. IPv6 without brackets.
         ///
-        /// They are tried in this order. With ``connectTo``, they are the addresses of the host named there. libcurl:
+        /// They are tried in this order. With ``connectTo``, they are the addresses of the host named there. Source:
         /// [CURLOPT_RESOLVE](https://curl.se/libcurl/c/CURLOPT_RESOLVE.html).
         public var addresses: [String]?
 
         /// Where to connect to instead of the URL's host and port; like curl's `--connect-to`.
         ///
-        /// The request, its cookies and the name in the certificate are still those of the URL's host. libcurl:
+        /// The request, its cookies and the name in the certificate are still those of the URL's host. Source:
         /// [CURLOPT_CONNECT_TO](https://curl.se/libcurl/c/CURLOPT_CONNECT_TO.html).
         public var connectTo: CurlOptions.Endpoint?
 

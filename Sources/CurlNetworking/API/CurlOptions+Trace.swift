@@ -10,7 +10,7 @@ extension CurlOptions {
     ///
     /// Costs nothing unless it is set. See <doc:EscapeHatches>.
     ///
-    /// libcurl: [CURLOPT_DEBUGFUNCTION](https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html).
+    /// Source: [CURLOPT_DEBUGFUNCTION](https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html).
     public struct Trace: Sendable {
         /// Whether bodies are included, as they are on the wire; the default is false. Nothing in them is redacted.
         public var includesBodies = false

@@ -84,6 +84,9 @@ extension URLSession {
     }
 
     /// The tasks that are neither completed nor cancelled, by kind.
+    ///
+    /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
+    /// ``URLSession/getTasksWithCompletionHandler(_:)``.
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
@@ -92,6 +95,9 @@ extension URLSession {
     }
 
     /// All tasks that are neither completed nor cancelled.
+    ///
+    /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
+    /// ``URLSession/getAllTasks(completionHandler:)``.
     public var allTasks: [URLSessionTask] {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }

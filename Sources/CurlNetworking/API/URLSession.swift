@@ -173,6 +173,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     // MARK: - The list of tasks
 
     /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
+    ///
+    /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
     open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -199,6 +201,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
+    ///
+    /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.afterTelling {
             self.core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
