@@ -20,11 +20,9 @@ extension CurlOptions.HTTPVersion {
         case .automatic, .http1:
             break
         case .http2PriorKnowledge:
-            guard !CurlLibrary.hasHTTP2 else { return }
-            throw CurlOptionsError(name, needs: "7.33.0", with: "HTTP/2")
+            guard CurlLibrary.hasHTTP2 else { throw CurlOptionsError(name, lacking: "HTTP/2") }
         case .http3:
-            guard !CurlLibrary.hasHTTP3 else { return }
-            throw CurlOptionsError(name, needs: "7.66.0", with: "HTTP/3")
+            guard CurlLibrary.hasHTTP3 else { throw CurlOptionsError(name, lacking: "HTTP/3") }
         }
     }
 }
@@ -35,21 +33,8 @@ extension CurlOptions.ConnectionOptions {
             let option = "\(name).\(row.name)"
             if let objection = row.objection(self) { throw CurlOptionsError(option, objection) }
             guard row.number(self) == nil || row.isAvailable else {
-                throw CurlOptionsError(option, needs: row.since.description)
+                throw CurlOptionsError(option, needs: row.since)
             }
         }
-    }
-}
-
-extension CurlOptionsError {
-    /// The linked libcurl is older than `version`.
-    init(_ option: String, needs version: String) {
-        self.init(option, "It needs libcurl \(version) or newer; \(CurlLibrary.versionText) is linked.")
-    }
-
-    /// The linked libcurl is older than `version`, or was built without `feature`.
-    init(_ option: String, needs version: String, with feature: String) {
-        let linked = "\(CurlLibrary.versionText), which lacks it, is linked"
-        self.init(option, "It needs libcurl \(version) or newer with \(feature); \(linked).")
     }
 }

@@ -10,24 +10,14 @@ extension CurlOptions.Names {
                 throw CurlOptionsError(option, "\"\(server.host)\" isn't an IP address.")
             }
             for server in servers { try server.validatePort(as: option) }
-            guard CurlLibrary.hasCAres else {
-                throw CurlOptionsError(
-                    option,
-                    "It needs a libcurl that was built with c-ares, and the linked \(CurlLibrary.versionText) was not."
-                )
-            }
+            guard CurlLibrary.hasCAres else { throw CurlOptionsError(option, lacking: "c-ares") }
         }
         if let dnsOverHTTPS {
             let option = "names.dnsOverHTTPS"
             guard let origin = Origin(dnsOverHTTPS), origin.scheme == .https else {
                 throw CurlOptionsError(option, "\(dnsOverHTTPS.absoluteString) isn't an https URL.")
             }
-            guard CurlLibrary.hasDNSOverHTTPS else {
-                throw CurlOptionsError(
-                    option,
-                    "It needs a libcurl that was built with DNS over HTTPS, and the linked \(CurlLibrary.versionText) was not."
-                )
-            }
+            guard CurlLibrary.hasDNSOverHTTPS else { throw CurlOptionsError(option, lacking: "DNS over HTTPS") }
         }
         try unixSocket?.validate(as: "names.unixSocket")
         try localEnd?.validate(as: "names.localEnd")
@@ -67,12 +57,7 @@ extension CurlOptions.Endpoint {
 
 extension CurlOptions.UnixSocket {
     fileprivate func validate(as option: String) throws(CurlOptionsError) {
-        guard CurlLibrary.hasUnixSockets else {
-            throw CurlOptionsError(
-                option,
-                "It needs a libcurl that was built with Unix sockets, and the linked \(CurlLibrary.versionText) was not."
-            )
-        }
+        guard CurlLibrary.hasUnixSockets else { throw CurlOptionsError(option, lacking: "Unix sockets") }
         guard UnixSocketURL.isName(name) else {
             throw CurlOptionsError(
                 option,

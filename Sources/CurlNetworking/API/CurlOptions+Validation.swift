@@ -1,15 +1,27 @@
+import CurlTransport
 import Foundation
 
 /// An option with a value that no session can be created with.
 public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
     /// The option's name, as written after `configuration.curl.`.
     public let option: String
-    /// What is wrong with its value, or which version of libcurl it needs and which is linked.
+    /// What is wrong with its value, or what kind of libcurl it needs and which is linked.
     public let reason: String
 
     init(_ option: String, _ reason: String) {
         self.option = option
         self.reason = reason
+    }
+
+    /// The linked libcurl is older than `version`.
+    init(_ option: String, needs version: CurlVersion) {
+        self.init(option, "It needs libcurl \(version) or newer; \(CurlLibrary.versionText) is linked.")
+    }
+
+    /// The linked libcurl was built without `feature`.
+    init(_ option: String, lacking feature: String) {
+        let need = "It needs a libcurl that was built with \(feature)"
+        self.init(option, "\(need), and the linked \(CurlLibrary.versionText) was not.")
     }
 
     /// Option and reason in one line.

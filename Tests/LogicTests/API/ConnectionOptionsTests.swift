@@ -49,10 +49,10 @@ struct ConnectionOptionsTests {
     func missing() {
         var options = CurlOptions()
         options.httpVersion = .http3
-        expect(options, "httpVersion", needs: "7.66.0", where: CurlLibrary.hasHTTP3)
+        expect(options, "httpVersion", needs: "HTTP/3", where: CurlLibrary.hasHTTP3)
         options = CurlOptions()
         options.hosts["a"].httpVersion = .http3
-        expect(options, "hosts[\"a\"].httpVersion", needs: "7.66.0", where: CurlLibrary.hasHTTP3)
+        expect(options, "hosts[\"a\"].httpVersion", needs: "HTTP/3", where: CurlLibrary.hasHTTP3)
         options = CurlOptions()
         options.connections.keepAliveProbes = .init(count: 3)
         expect(
@@ -64,14 +64,14 @@ struct ConnectionOptionsTests {
     }
 
     /// The error names the option, what it needs and what there is.
-    private func expect(_ options: CurlOptions, _ option: String, needs version: String, where hasIt: Bool) {
+    private func expect(_ options: CurlOptions, _ option: String, needs need: String, where hasIt: Bool) {
         do {
             try options.validate()
             #expect(hasIt)
         } catch {
             #expect(!hasIt)
             #expect(error.option == option)
-            #expect(error.reason.contains(version) && error.reason.contains(CurlLibrary.versionText))
+            #expect(error.reason.contains(need) && error.reason.contains(CurlLibrary.versionText))
         }
     }
 
