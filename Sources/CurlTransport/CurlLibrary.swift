@@ -53,9 +53,6 @@ package enum CurlLibrary {
     /// As libcurl writes it, possibly with a suffix: "8.15.0-DEV".
     package static let versionText = String(cString: clibcurl_version_info().pointee.version)
 
-    /// The version of the headers this was compiled with.
-    package static let headerVersionText = LIBCURL_VERSION
-
     /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 

@@ -17,8 +17,6 @@ struct SourceRewriter {
 
     /// The new text; the old one if there is nothing to change.
     let text: String
-    /// How many imports were changed.
-    private(set) var importCount = 0
     /// Whether the file now imports this module, whether or not it did before.
     private(set) var importsOurs = false
     /// Whether an import is conditional, as in files that are also built for Apple's platforms.
@@ -50,7 +48,6 @@ struct SourceRewriter {
             let fallbacks = blocks.map { Self.fallback(for: $0, imports, tokens, text) }
             edits += fallbacks.joined()
             for statement in stock {
-                importCount += 1
                 importsOurs = true
                 let around = blocks.indices.filter { blocks[$0].clause(around: statement.module) != nil }
                 isConditional = isConditional || !around.isEmpty

@@ -534,7 +534,7 @@ struct StreamTaskTests {
             { event in if case .received(let data) = event { [.bytes(data)] } else { [] } }
         }
         server.update { $0 = echo }
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         try await task.write("a")
         #expect(try await task.text(1) == "a")
     }

@@ -1,3 +1,4 @@
+import CCurlNetworkingLibcurl
 import CurlTransport
 import Foundation
 
@@ -9,7 +10,7 @@ enum LibcurlCommand {
         let files = Set(String(decoding: maps, as: UTF8.self).split { $0 == "\n" || $0 == " " })
         let file = files.first { $0.contains("/libcurl.so") } ?? "the program itself"
         Parent.say(
-            "compiled with libcurl \(CurlLibrary.headerVersionText), running with \(CurlLibrary.versionText) from \(file)"
+            "compiled with libcurl \(LIBCURL_VERSION), running with \(CurlLibrary.versionText) from \(file)"
         )
     }
 }

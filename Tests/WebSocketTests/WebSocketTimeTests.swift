@@ -202,7 +202,7 @@ struct WebSocketTimeTests {
         let task = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(port)/")))
         task.resume()
         try await delegate.wait(for: "waiting")
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         try await task.send(.string("a"))
         #expect(try await task.receiveText() == "a")
         #expect(server.value?.requestCount == 1)

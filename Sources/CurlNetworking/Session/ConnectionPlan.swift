@@ -29,12 +29,9 @@ struct ConnectionPlan {
 
     /// libcurl's `CURLMOPT_MAX_CONCURRENT_STREAMS`.
     static let defaultStreams = 100
+}
 
-    init(limit: Int, profile: ConnectionProfile? = nil) {
-        self.limit = limit
-        self.profile = profile
-    }
-
+extension ConnectionPlan {
     /// Without a loop, connections aren't counted.
     init(_ settings: SessionSettings, for origin: Origin, on loop: EventLoop? = nil) {
         limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost

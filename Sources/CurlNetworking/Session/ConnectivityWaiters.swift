@@ -51,16 +51,9 @@ final class ConnectivityWaiters {
     }
 }
 
-extension SessionCore {
-    /// Lets tasks that wait for their host try again soon, as after a change of the network. Any thread.
-    func retryUnreachableHosts() {
-        pools.visit { $0.connectivityWaiters.networkChanged() }
-    }
-}
-
 extension URLSession {
-    /// Acts as if the system had reported a network change. For tests, which can't cause one.
-    package func simulateNetworkChange() {
-        core.retryUnreachableHosts()
+    /// Lets tasks that wait for their host try again soon, as after a change of the network, which tests can't cause. Any thread.
+    package func retryUnreachableHosts() {
+        core.pools.visit { $0.connectivityWaiters.networkChanged() }
     }
 }

@@ -50,7 +50,7 @@ struct ConnectivityTests {
         let task = session.dataTask(with: try host.url("/"))
         task.resume()
         try await delegate.wait(for: "waiting")
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         let story = try await delegate.completeStory()
         #expect(story == ["created", "waiting", "response", "metrics", "completed"])
         #expect(task.error == nil)
@@ -71,7 +71,7 @@ struct ConnectivityTests {
         defer { session.invalidateAndCancel() }
         session.dataTask(with: try #require(URL(string: "ftp://127.0.0.1:\(port)/file"))).resume()
         try await delegate.wait(for: "waiting")
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         let story = try await delegate.completeStory()
         #expect(story == ["created", "waiting", "response", "data", "metrics", "completed"])
         #expect(delegate.record.value.error == nil)
@@ -141,7 +141,7 @@ struct ConnectivityTests {
         defer { session.invalidateAndCancel() }
         session.dataTask(with: try host.url("/")).resume()
         try await delegate.wait(for: "waiting")
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         #expect(try await delegate.completeStory() == ["created", "waiting", "metrics", "completed"])
         #expect(count.value == 1)
         let error = try #require(delegate.record.value.error)
@@ -180,7 +180,7 @@ struct ConnectivityTests {
         try await delegate.wait(for: "waiting")
         task.suspend()
         host.comeUp()
-        session.simulateNetworkChange()
+        session.retryUnreachableHosts()
         // Another task goes the same way behind it, and is answered: so the first had its chance.
         let other = TimelineDelegate()
         _ = try await session.data(from: host.url("/other"), delegate: other)
@@ -251,7 +251,7 @@ struct ConnectivityTests {
             }
             try await waiting.wait { $0 == 500 }
             host.comeUp()
-            session.simulateNetworkChange()
+            session.retryUnreachableHosts()
             for try await status in group { #expect(status == 200) }
         }
     }

@@ -179,7 +179,7 @@ final class AgentSession: @unchecked Sendable {
         program = .arriving(channel, rest: orderedTasks[...])
         listTasks()
         // The user may have restored the connectivity before starting the program.
-        for session in allTransfers { session.core.retryUnreachableHosts() }
+        for session in allTransfers { session.retryUnreachableHosts() }
         for task in orderedTasks {
             if isChanged { task.renew() }
             task.retryNow()
