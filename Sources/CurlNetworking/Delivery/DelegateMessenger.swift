@@ -114,8 +114,6 @@ struct DelegateMessenger {
     /// Without a delegate for it, the answer is the default.
     func ask(_ question: TaskQuestion) -> Bool {
         switch question {
-        case .disposition, .partDisposition:
-            return false
         case .redirect(let response, let request, let answer):
             guard let delegate = delegates.task else {
                 answer(request)

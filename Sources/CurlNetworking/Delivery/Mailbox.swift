@@ -8,6 +8,10 @@ struct Mailbox {
     enum Message {
         case event(TaskEvent)
         case question(TaskQuestion)
+        /// Asks whether the response is wanted. Nothing after it is delivered before it has been answered.
+        case disposition(of: TaskResponse)
+        /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
+        case partDisposition(of: PartHead)
         case resumeData(Data?, @Sendable (Data?) -> Void)
         /// Hands the program what it asked for, before the completion. A cancellation doesn't take it back.
         case call(@Sendable () -> Void)
@@ -51,7 +55,7 @@ struct Mailbox {
     /// Whether the delegate is being asked about a response or a part, or has yet to be.
     var owesAnswer: Bool {
         isAwaitingAnswer || !parts.isEmpty
-            || messages.contains { if case .question(.disposition) = $0 { true } else { false } }
+            || messages.contains { if case .disposition = $0 { true } else { false } }
     }
 
     /// No delivery is scheduled, and no message waits.
@@ -199,7 +203,7 @@ struct Mailbox {
         if let part = parts.first, part.offset == takenBytes {
             _ = parts.popFirst()
             state = .awaitingAnswer
-            return .question(.partDisposition(of: part.head))
+            return .partDisposition(of: part.head)
         }
         guard let piece = body.popFirst() else { return nil }
         takenBytes += piece.count
@@ -219,7 +223,7 @@ struct Mailbox {
 
     private mutating func note(_ message: Message) {
         switch message {
-        case .question(.disposition): state = .awaitingAnswer
+        case .disposition: state = .awaitingAnswer
         case .event(.informational): informationalCount -= 1
         default: break
         }
@@ -320,7 +324,7 @@ extension Mailbox.Message {
         case .event(.captured): true
         // The completion is about the new task.
         case .event(.becameDownload), .event(.becameStream): true
-        case .event, .question: false
+        case .event, .question, .disposition, .partDisposition: false
         }
     }
 }

@@ -1,12 +1,8 @@
 import Foundation
 
 /// A question to a task's delegate. The task waits for the answer, except to `willCache`; only the first answer counts, and any thread may
-/// give it.
+/// give it. Whether a response is wanted is asked by the `Mailbox`, which holds back what follows.
 enum TaskQuestion: Sendable {
-    /// Nothing after it is delivered before it has been answered.
-    case disposition(of: TaskResponse)
-    /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
-    case partDisposition(of: PartHead)
     /// The response redirects to the request.
     case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
     /// A server, a proxy or a protocol class asks for a credential.

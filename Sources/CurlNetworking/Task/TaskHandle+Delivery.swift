@@ -84,7 +84,7 @@ extension TaskHandle: SinkOwner {
     func ask(about response: TaskResponse, dividing sink: DelegateSink?) {
         let schedules = shared.withLock { shared in
             shared.undecided = sink
-            return shared.mailbox.post(.question(.disposition(of: response)))
+            return shared.mailbox.post(.disposition(of: response))
         }
         if schedules { scheduleAtEndOfRound() }
     }

@@ -51,7 +51,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .call(let body):
             body()
             return true
-        case .event, .question, .completed, .end:
+        case .event, .question, .disposition, .partDisposition, .completed, .end:
             break
         }
         // Exists as long as a delegate is to hear of the task.
@@ -61,9 +61,9 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         switch message {
         case .event(let event):
             return deliver(event, messenger)
-        case .question(.disposition(let response)):
+        case .disposition(let response):
             return messenger.askDisposition(of: response) { engine.answer($0) }
-        case .question(.partDisposition(let head)):
+        case .partDisposition(let head):
             defer { consumed(head.cost) }
             // A part can't become a file or a stream.
             return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }

@@ -36,8 +36,8 @@ struct MailboxTests {
         case .event(.informational(let head, _)): "informational \(head.status)"
         case .event(.openedWebSocket): "opened web socket"
         case .event(.closedWebSocket): "closed web socket"
-        case .question(.disposition): "response"
-        case .question(.partDisposition(let head)): "part \(head.fields.map(\.value).joined())"
+        case .disposition: "response"
+        case .partDisposition(let head): "part \(head.fields.map(\.value).joined())"
         case .question(.redirect): "redirect"
         case .question(.challenge): "challenge"
         case .question(.bodyStream): "needs body stream"
@@ -79,7 +79,7 @@ struct MailboxTests {
     @Test("The response comes before the body, and the body before the completion")
     func order() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
+        #expect(try mailbox.post(.disposition(of: Self.response())))
         #expect(!Self.append("a", to: &mailbox))
         #expect(mailbox.post(.completed) == false)
         #expect(!Self.append("b", to: &mailbox), "late bytes still come before the completion")
@@ -122,7 +122,7 @@ struct MailboxTests {
     @Test("Nothing behind an unanswered response is delivered, however often somebody asks")
     func unansweredResponse() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.question(.disposition(of: Self.response())))
+        _ = try mailbox.post(.disposition(of: Self.response()))
         _ = mailbox.next()
         #expect(mailbox.isAwaitingAnswer)
         #expect(mailbox.post(.completed) == false, "nobody is to be scheduled for what can't be delivered")
@@ -136,7 +136,7 @@ struct MailboxTests {
     @Test("An answer given while the delivery is still under way continues it")
     func immediateAnswer() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
+        #expect(try mailbox.post(.disposition(of: Self.response())))
         _ = mailbox.post(.completed)
         _ = mailbox.next()
         #expect(mailbox.answered() == false, "whoever delivers is about to ask again")
@@ -255,7 +255,7 @@ struct MailboxTests {
         #expect(count * 5000 * MemoryLayout<HeaderField>.size <= Mailbox.mostBeforePart)
         _ = mailbox.post(.completed)
         var waiting = mailbox.body.waitingBytes
-        while case .question(.partDisposition(let head)) = mailbox.next() {
+        while case .partDisposition(let head) = mailbox.next() {
             _ = mailbox.consumed(head.cost)
             #expect(mailbox.body.waitingBytes < waiting)
             waiting = mailbox.body.waitingBytes
@@ -267,7 +267,7 @@ struct MailboxTests {
     @Test("A task's Progress is brought up to date once, ahead of all messages and whatever holds these up")
     func progress() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.question(.disposition(of: Self.response())))
+        _ = try mailbox.post(.disposition(of: Self.response()))
         _ = mailbox.next()
         _ = mailbox.delivered()
         _ = mailbox.post(.completed)
@@ -285,7 +285,7 @@ struct MailboxTests {
     @Test("A question that is passed on is the next message in every state: unanswered, held, discarded, completed")
     func passedOn() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
+        #expect(try mailbox.post(.disposition(of: Self.response())))
         _ = mailbox.next()
         _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
         #expect(mailbox.passOn {} == false, "after the message that passes it on")
@@ -313,7 +313,7 @@ struct MailboxTests {
         _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
         _ = mailbox.post(.question(.bodyStream(from: 0) { _ in }))
         _ = mailbox.post(.event(.sent(Self.sent(1))))
-        _ = try mailbox.post(.question(.disposition(of: Self.response())))
+        _ = try mailbox.post(.disposition(of: Self.response()))
         _ = Self.append("body", to: &mailbox)
         _ = mailbox.post(.event(.wrote(1)))
         _ = mailbox.post(.resumeData(nil) { _ in })
@@ -354,7 +354,7 @@ struct MailboxTests {
         let part = mailbox.beginPart(Self.part("1"))
         let unwanted = [
             part?.schedules == true, Self.append("part", to: &mailbox), mailbox.post(.event(.sent(Self.sent(1)))),
-            try mailbox.post(.question(.disposition(of: Self.response()))), mailbox.postFirst(.event(.wrote(1))),
+            try mailbox.post(.disposition(of: Self.response())), mailbox.postFirst(.event(.wrote(1))),
         ]
         #expect(unwanted.allSatisfy { !$0 })
         #expect(mailbox.isIdle && mailbox.body.waitingBytes == 0)
@@ -369,7 +369,7 @@ struct MailboxTests {
     @Test("Discarding answers a response that waits, and asks for the delivery of the rest")
     func discardAwaiting() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.question(.disposition(of: Self.response())))
+        _ = try mailbox.post(.disposition(of: Self.response()))
         #expect(Self.take(&mailbox) == ["response"])
         _ = mailbox.post(.completed)
         let discarded = mailbox.discard()
@@ -380,7 +380,7 @@ struct MailboxTests {
     @Test("A message put first overtakes all that wait")
     func first() throws {
         var mailbox = Mailbox()
-        _ = try mailbox.post(.question(.disposition(of: Self.response())))
+        _ = try mailbox.post(.disposition(of: Self.response()))
         #expect(Self.take(&mailbox) == ["response"])
         _ = mailbox.post(.event(.resumed(offset: 0, expectedTotalBytes: 0)))
         _ = mailbox.post(.completed)
@@ -403,7 +403,7 @@ struct MailboxTests {
     @Test("A message that has been delivered is followed by another operation where there are more, and only there")
     func delivered() throws {
         var mailbox = Mailbox()
-        #expect(try mailbox.post(.question(.disposition(of: Self.response()))))
+        #expect(try mailbox.post(.disposition(of: Self.response())))
         _ = mailbox.next()
         #expect(mailbox.delivered() == false, "what comes next waits for the answer")
         #expect(mailbox.post(.completed) == false)
@@ -468,7 +468,7 @@ struct MailboxTests {
                 schedule(Self.append("x", to: &mailbox))
             case 3:
                 posted += 1
-                schedule(mailbox.post(.question(.disposition(of: response))))
+                schedule(mailbox.post(.disposition(of: response)))
             case 4:
                 schedule(mailbox.answered())
             case 5..<9 where deliveries == 1:

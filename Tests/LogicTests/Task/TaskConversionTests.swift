@@ -34,7 +34,7 @@ struct TaskConversionTests {
         handle.shared.withLock { shared in
             shared.task = task
             _ = shared.machine.resume()
-            _ = shared.mailbox.post(.question(.disposition(of: response)))
+            _ = shared.mailbox.post(.disposition(of: response))
             _ = shared.mailbox.next()
             _ = shared.machine.finish()
         }
