@@ -39,8 +39,8 @@ let package = Package(
         // For programs that keep the stock URLSession.
         .library(name: "CurlURLProtocol", targets: ["CurlURLProtocol"]),
         .executable(name: "curlnetworking-agent", targets: ["curlnetworking-agent"]),
-        .executable(name: "halftunes", targets: ["halftunes"]),
-        .executable(name: "urlsession-parity", targets: ["urlsession-parity"]),
+        .executable(name: "halftunes", targets: ["CurlNetworkingHalfTunes"]),
+        .executable(name: "urlsession-parity", targets: ["CurlNetworkingParity"]),
         .executable(name: "switch-to-curlnetworking", targets: ["switch-to-curlnetworking"]),
     ],
     targets: [
@@ -63,8 +63,9 @@ let package = Package(
         ),
         .target(name: "CurlURLProtocol", dependencies: ["CurlNetworking", "CurlNetworkingLocks"]),
         .executableTarget(
-            name: "halftunes",
-            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"]
+            name: "CurlNetworkingHalfTunes",
+            dependencies: ["CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"],
+            path: "Sources/halftunes"
         ),
         .executableTarget(name: "curlnetworking-agent", dependencies: ["CurlNetworking"]),
         .executableTarget(name: "switch-to-curlnetworking"),
@@ -90,7 +91,7 @@ let package = Package(
             path: "Tests/Parity/Scenarios/Stock"
         ),
         .executableTarget(
-            name: "urlsession-parity",
+            name: "CurlNetworkingParity",
             dependencies: [
                 "CurlURLProtocol", "CurlNetworkingParityOurs", "CurlNetworkingParityStage", "CurlNetworkingParityStock",
             ],
@@ -134,13 +135,14 @@ let package = Package(
             name: "LogicTests",
             dependencies: [
                 "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks", "TestSupport",
-                "halftunes", "switch-to-curlnetworking",
+                "CurlNetworkingHalfTunes", "switch-to-curlnetworking",
             ]
         ),
         .testTarget(
             name: "ComponentTests",
             dependencies: [
-                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport", "halftunes",
+                "CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "TestSupport",
+                "CurlNetworkingHalfTunes",
             ]
         ),
         .testTarget(
@@ -164,7 +166,7 @@ let package = Package(
                 "CurlTransport", "CurlNetworkingLoopbackServer", "CurlNetworkingParityStage", "StockLibrary",
                 "TestSupport",
                 "switch-to-curlnetworking",
-                "urlsession-parity",
+                "CurlNetworkingParity",
             ] + importShapes.map { .byName(name: $0.name) }
         ),
         .testTarget(

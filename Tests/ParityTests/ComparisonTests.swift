@@ -1,7 +1,7 @@
 import CurlNetworkingParityStage
 import Testing
 
-@testable import urlsession_parity
+@testable import CurlNetworkingParity
 
 @Suite("The verdict on a scenario")
 struct ComparisonTests {

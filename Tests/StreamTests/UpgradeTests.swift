@@ -281,7 +281,11 @@ struct UpgradeTests {
 
     @Test("A suspended task leaves the stream alone, and goes on with it")
     func suspended() async throws {
-        let server = try Self.server()
+        let arrived = Watched("")
+        let server = try Self.server { event in
+            if case .received(let data) = event { arrived.update { $0 += String(decoding: data, as: UTF8.self) } }
+            return Self.echo(event)
+        }
         defer { server.stop() }
         let rig = try await StreamRig(request(server.url("/")))
         defer { rig.stop() }
@@ -292,6 +296,8 @@ struct UpgradeTests {
             text.update { $0 = String(decoding: data ?? Data(), as: UTF8.self) }
         }
         task.write(Data("hello".utf8), timeout: 0) { _ in }
+        try await arrived.standsStill()
+        #expect(arrived.value.isEmpty && text.value.isEmpty)
         task.resume()
         try await text.wait { $0 == "hello" }
         task.cancel()

@@ -36,7 +36,7 @@ struct WebSocketEndTests {
         // What had come is still there, and then everything fails alike.
         #expect(try await task.receiveText() == "last")
         let error = try #require(await task.receiveError())
-        #expect(error.code == .networkConnectionLost)
+        #expect(error.code == .networkConnectionLost && error.failingURL == server.webSocketURL())
         await #expect(throws: error) { try await task.send(.string("a")) }
         await #expect(throws: error) { try await task.sendPing() }
         try await server.waitUntilNoConnections()

@@ -6,8 +6,8 @@ import Foundation
 /// `@unchecked Sendable`: used on the loop only.
 final class BeginDateStep: Step, @unchecked Sendable {
     private enum State {
-        /// The date lies in the future.
-        case delayed
+        /// The date may lie in the future: `look` is when to see, or before.
+        case delayed(look: Deadline?)
         /// The delegate has been asked.
         case asking
         case begun
@@ -16,9 +16,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
 
     /// Whether there is a request that the delegate could be asked about.
     private let asks: Bool
-    private var state = State.delayed
-    /// Fires at the date, or before.
-    private var deadline: Deadline?
+    private var state = State.delayed(look: nil)
     /// The request that the delegate has put in the place of the task's own.
     private(set) var replacement: URLRequest?
 
@@ -41,9 +39,9 @@ final class BeginDateStep: Step, @unchecked Sendable {
         } catch {
             return .fail(URLError(error, url: host.request?.url))
         }
-        let deadline = Deadline { [unowned self, weak host] in host?.proceed(self) }
-        self.deadline = deadline
-        loop.schedule(deadline, at: loop.now + Self.nextLook(remaining))
+        let look = Deadline { [unowned self, weak host] in host?.proceed(self) }
+        state = .delayed(look: look)
+        loop.schedule(look, at: loop.now + Self.nextLook(remaining))
         return .wait
     }
 
@@ -91,6 +89,6 @@ final class BeginDateStep: Step, @unchecked Sendable {
     }
 
     func stop(_ host: any StepHost) {
-        if let deadline = deadline.take() { host.pool.loop.cancel(deadline) }
+        if case .delayed(let look?) = state { host.pool.loop.cancel(look) }
     }
 }

@@ -24,22 +24,28 @@ final class StreamStep: Step, @unchecked Sendable {
     private var state = State.needed
     /// Where in the body the next one begins, in bytes.
     private var offset: Int64 = 0
-    /// The last one that was sent, where it begins, and the body that it became.
-    private var spent: InputStream?
-    private var spentOffset: Int64 = 0
-    private var body: StreamedBody?
+    /// The last one that was sent.
+    private var spent: Spent?
+
+    private struct Spent {
+        let stream: InputStream
+        /// Where in the body it begins, in bytes.
+        let offset: Int64
+        /// What it became.
+        var body: StreamedBody?
+    }
 
     /// The stream for the transfer that is about to be made; nil if it has none.
     func take() -> InputStream? {
         guard case .found(let stream) = state else { return nil }
         state = .needed
-        (spent, spentOffset) = (stream, offset)
+        spent = Spent(stream: stream, offset: offset)
         return stream
     }
 
     /// The transfer that is about to be made has this body.
     func note(_ body: (any RequestBody)?) {
-        self.body = body as? StreamedBody
+        spent?.body = body as? StreamedBody
     }
 
     func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
@@ -94,13 +100,16 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     private func unspentStream(of request: URLRequest?, _ host: any StepHost) -> InputStream? {
-        guard let stream = request?.httpBodyStream, stream !== spent else { return nil }
+        guard let stream = request?.httpBodyStream, stream !== spent?.stream else { return nil }
         guard host.owner.body.hasBegunWith(stream) else { return stream }
         return spent == nil && host.redirectCount == 0 ? stream : nil
     }
 
     /// The last one, if nothing of it was read and it serves the next transfer as well.
-    private var unread: InputStream? { body?.hasBegun == false && offset == spentOffset ? spent : nil }
+    private var unread: InputStream? {
+        guard let spent, spent.body?.hasBegun == false, spent.offset == offset else { return nil }
+        return spent.stream
+    }
 
     /// The delegate's answer; only the first counts.
     private func arrived(_ stream: InputStream?, _ host: any StepHost) {
@@ -108,7 +117,7 @@ final class StreamStep: Step, @unchecked Sendable {
         // Sending the same one again would send an empty body.
         let rest = part(of: host.request, host).rest
         if let stream = stream ?? unspentStream(of: host.request, host) ?? unread,
-            stream !== spent || stream === unread, canSend(stream, as: rest, host)
+            stream !== spent?.stream || stream === unread, canSend(stream, as: rest, host)
         {
             use(stream, for: host.request, host)
         } else {
@@ -135,7 +144,7 @@ final class StreamStep: Step, @unchecked Sendable {
     private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {
         nonisolated(unsafe) let stream = stream
         // A thread may still be reading one that serves once more.
-        guard let request, TaskBody.announcedLength(of: request) == 0, stream !== spent else {
+        guard let request, TaskBody.announcedLength(of: request) == 0, stream !== spent?.stream else {
             return state = .found(stream)
         }
         let deadline = Deadline { [weak self, weak host] in

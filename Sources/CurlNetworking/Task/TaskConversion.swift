@@ -112,7 +112,7 @@ struct TaskConversion {
         port.owner = handle
         let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
             guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
-            let isComplete = shared.machine.stage == .finished
+            let isComplete = shared.machine.stage == .finished && shared.outcome?.error == nil
             let stream = ResponseStream(port, handle, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
             shared.becomeStream(port, handle, insteadOf: old)
             shared.isBeingRead = true

@@ -483,8 +483,8 @@ extension BackgroundTests {
             )
         }
 
-        @Test("A certificate is not asked about again where the delegate answers nothing")
-        func noAnswers() async throws {
+        @Test("An untrusted certificate fails the task of a program whose delegate has no method to decide about it")
+        func undecided() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
             let nginx = try TLSNginx.shared()

@@ -38,7 +38,7 @@ struct CacheConfiguredTests {
         "HTTP_TRANSFER_DECODING": { try $0.set("HTTP_TRANSFER_DECODING", false) },
         "IGNORE_CONTENT_LENGTH": { try $0.set("IGNORE_CONTENT_LENGTH", true) },
         "REQUEST_TARGET": { try $0.set("REQUEST_TARGET", "/other") },
-        "USERAGENT": { try $0.set("USERAGENT", "another") },
+        "REFERER": { try $0.set("REFERER", "http://a/") },
         "ACCEPT_ENCODING": { try $0.set("ACCEPT_ENCODING", nil) },
         "FAILONERROR, and one of the connection": {
             try $0.set("FAILONERROR", true)

@@ -4,7 +4,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes' downloads go on without it", .timeLimit(.minutes(2)))
 struct HalfTunesBackgroundTests {

@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes downloads, pauses and resumes", .timeLimit(.minutes(1)))
 struct HalfTunesDownloadCentreTests {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes tells how it went", .timeLimit(.minutes(1)))
 struct HalfTunesExitCodeTests {

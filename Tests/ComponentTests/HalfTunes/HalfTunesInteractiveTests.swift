@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes on a terminal", .timeLimit(.minutes(2)))
 struct HalfTunesInteractiveTests {

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes plays files with whatever player there is", .timeLimit(.minutes(1)))
 struct HalfTunesPlaybackTests {

@@ -3,7 +3,7 @@ import Foundation
 import CurlNetworkingLoopbackServer
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes asks a catalogue", .timeLimit(.minutes(1)))
 struct HalfTunesSearchServiceTests {

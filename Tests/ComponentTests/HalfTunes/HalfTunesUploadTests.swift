@@ -5,7 +5,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes' upload", .timeLimit(.minutes(1)))
 struct HalfTunesUploadTests {

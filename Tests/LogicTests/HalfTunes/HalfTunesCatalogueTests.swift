@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @testable import CurlNetworkingLoopbackServer
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes has an embedded catalogue")
 struct HalfTunesCatalogueTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("The demo of Half Tunes succeeds only if all of it held")
 struct HalfTunesDemoTests {

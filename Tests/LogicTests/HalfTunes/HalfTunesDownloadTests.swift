@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("A download of Half Tunes knows which step follows which")
 struct HalfTunesDownloadTests {

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes puts files where they belong")
 struct HalfTunesFileTests {

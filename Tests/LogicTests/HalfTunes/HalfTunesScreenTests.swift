@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes is used with the keyboard")
 struct HalfTunesScreenTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes writes to terminals")
 struct HalfTunesTerminalTests {

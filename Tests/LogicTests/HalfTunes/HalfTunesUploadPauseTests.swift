@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("Half Tunes' folder of a paused upload")
 struct HalfTunesUploadPauseTests {

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import halftunes
+@testable import CurlNetworkingHalfTunes
 
 @Suite("SHA-256")
 struct SHA256Tests {

@@ -245,11 +245,6 @@ final class WebSocketExchange: Sendable {
         return isOpen
     }
 
-    /// The error of calls on a closed web socket.
-    static func closedError(_ description: String) -> URLError {
-        URLError(.networkConnectionLost, nil, description)
-    }
-
     // MARK: - Handing over
 
     /// Passes the result to the caller that waits for it. Called with the lock under which the result was found, so that handlers are

@@ -49,7 +49,7 @@ struct HeaderFields: Sendable, Equatable {
 
     private mutating func extendLast(with value: UnsafeRawBufferPointer) {
         let start = bytes.count
-        add(value)
+        add(value, of: places[places.count - 1])
         places[places.count - 1].end = bytes.count
         guard value.position(of: UInt8(ascii: "\r")) != nil || value.position(of: 0) != nil else { return }
         for index in start..<bytes.count where bytes[index] == UInt8(ascii: "\r") || bytes[index] == 0 {
@@ -57,11 +57,15 @@ struct HeaderFields: Sendable, Equatable {
         }
     }
 
-    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used.
-    private mutating func add(_ received: UnsafeRawBufferPointer) {
+    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a URL, the bytes themselves count, and are percent-encoded.
+    private mutating func add(_ received: UnsafeRawBufferPointer, of place: Place? = nil) {
         // Validating takes five times as long, and hardly any field needs it.
         if received.reduce(0, |) < 0x80 || String(validating: received, as: UTF8.self) != nil {
             bytes.append(contentsOf: received)
+        } else if let place, text(place.name).isEqualIgnoringASCIICase(to: "Location") {
+            for byte in received {
+                bytes.append(contentsOf: byte < 0x80 ? [byte] : Array(String(format: "%%%02X", byte).utf8))
+            }
         } else {
             bytes.append(contentsOf: String(String.UnicodeScalarView(received.map { Unicode.Scalar($0) })).utf8)
         }

@@ -10,14 +10,16 @@ enum ReservedOptions {
             words(
                 """
                 URL PORT DEFAULT_PROTOCOL PROTOCOLS PROTOCOLS_STR HTTPGET POST PUT UPLOAD NOBODY CUSTOMREQUEST HTTPHEADER HEADEROPT
-                PROXYHEADER POSTFIELDSIZE POSTFIELDSIZE_LARGE INFILESIZE INFILESIZE_LARGE RANGE RESUME_FROM RESUME_FROM_LARGE
+                PROXYHEADER USERAGENT POSTFIELDSIZE POSTFIELDSIZE_LARGE INFILESIZE INFILESIZE_LARGE RANGE RESUME_FROM RESUME_FROM_LARGE
                 TIMECONDITION WILDCARDMATCH HEADER CONNECT_ONLY RTSP_REQUEST
                 """
             )
         ),
         (
             "The session follows redirects itself; the delegate decides about them.",
-            words("FOLLOWLOCATION REDIR_PROTOCOLS REDIR_PROTOCOLS_STR")
+            words(
+                "FOLLOWLOCATION MAXREDIRS POSTREDIR AUTOREFERER UNRESTRICTED_AUTH REDIR_PROTOCOLS REDIR_PROTOCOLS_STR"
+            )
         ),
         (
             "The session chooses the way to a host, and who may see credentials on it: curl.proxy, curl.names and curl.hosts[…].",
@@ -29,10 +31,13 @@ enum ReservedOptions {
             )
         ),
         ("The session knows itself which hosts want https: curl.strictTransportSecurity.", words("HSTS HSTS_CTRL")),
-        ("The session has cookies of its own: httpCookieStorage.", words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST")),
+        (
+            "The session has cookies of its own: httpCookieStorage.",
+            words("COOKIE COOKIEFILE COOKIEJAR COOKIELIST COOKIESESSION")
+        ),
         (
             "The session answers challenges itself: give a credential to the delegate or the storage.",
-            words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD NETRC NETRC_FILE")
+            words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD XOAUTH2_BEARER AWS_SIGV4 NETRC NETRC_FILE")
         ),
         (
             "The session must know which servers are not verified: curl.hosts[…].trustsAnyCertificate.",

@@ -58,6 +58,8 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var gained: Int64 = 0
     /// The offset after the last of them.
     private var furthest: Int64 = 0
+    /// The offset of the first byte that the current request sends; nil if it sends the whole. It may go on sending after its answer.
+    private var start: Int64?
     /// The offset after the last byte that the current request has sent.
     private var reached: Int64 = 0
     /// How much a request may append, as the server says, in bytes; nil for any number.
@@ -99,8 +101,6 @@ struct UploadCourse: Equatable, Sendable {
     /// The transport has been given `count` bytes of the current request's body. Returns the offset in the whole body at which that request
     /// began; nil if it sends the whole.
     mutating func noteSent(_ count: Int64) -> Int64? {
-        var start: Int64?
-        if case .appending(let rest) = stage { start = rest.offset }
         let end = (start ?? 0).addingClamped(count)
         sent = max(sent, end)
         reached = end
@@ -183,7 +183,7 @@ struct UploadCourse: Equatable, Sendable {
         var rest = UploadRest(from: offset, of: length)
         let most = min(limit ?? .max, tolerated ?? .max)
         if let length = rest.length, length > most { rest.end = offset.addingClamped(most) }
-        (stage, reached) = (.appending(rest), offset)
+        (stage, start, reached) = (.appending(rest), offset, offset)
     }
 
     /// The server has taken a piece.
@@ -237,19 +237,25 @@ struct UploadCourse: Equatable, Sendable {
     }
 
     private mutating func ask() -> Verdict {
-        stage = .asking
+        (stage, start) = (.asking, nil)
         return .ask
     }
 
     /// There is an answer to the upload: nothing is left to be resumed.
     private mutating func delivered() -> Verdict {
-        beginPlain()
+        end()
         return .deliver
     }
 
     private mutating func fail(_ fault: Fault) -> Verdict {
-        beginPlain()
+        end()
         return .fail(fault)
+    }
+
+    private mutating func end() {
+        let start = start
+        beginPlain()
+        self.start = start
     }
 
     /// An upload of which something hadn't been sent can't have been processed: it begins anew.

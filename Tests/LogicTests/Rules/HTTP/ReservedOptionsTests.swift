@@ -41,6 +41,14 @@ struct ReservedOptionsTests {
         }
     }
 
+    @Test(
+        "What would have no effect, because the session does it itself, is reserved",
+        arguments: ["USERAGENT", "AUTOREFERER", "MAXREDIRS", "UNRESTRICTED_AUTH", "XOAUTH2_BEARER", "AWS_SIGV4"]
+    )
+    func withoutEffect(name: String) throws {
+        #expect(ReservedOptions.reason(for: try #require(NamedOption(name))) != nil)
+    }
+
     @Test("The documentation lists the same")
     func page() throws {
         let page = Products.sources.appendingPathComponent(

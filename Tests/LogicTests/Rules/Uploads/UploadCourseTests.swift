@@ -44,6 +44,16 @@ struct UploadCourseTests {
         #expect(course.lost() == .deliver)
     }
 
+    @Test("What is sent after an early answer to the rest counts from where the rest began")
+    func earlyAnswer() {
+        var course = interrupted()
+        #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
+        #expect(course.noteSent(250) == 400)
+        #expect(course.receive(Self.state(["Upload-Complete": "?1"], status: 200), to: resource) == .deliver)
+        #expect(course.noteSent(600) == 400)
+        #expect(course.gained == 1000)
+    }
+
     @Test("After a lost connection the server is asked, and gets the rest from there")
     func resumed() {
         var course = interrupted()
