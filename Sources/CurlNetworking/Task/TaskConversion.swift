@@ -112,12 +112,13 @@ struct TaskConversion {
         port.owner = handle
         let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
             guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
-            let isComplete = shared.machine.stage == .finished && shared.outcome?.error == nil
+            let error = shared.outcome?.error
+            let isComplete = shared.machine.stage == .finished && error == nil
             let stream = ResponseStream(port, handle, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
             shared.becomeStream(port, handle, insteadOf: old)
             shared.isBeingRead = true
             _ = shared.machine.setBacklogged(stream.isBehind)
-            return (stream, shared.outcome?.error)
+            return (stream, error)
         }
         guard let become else { return }
         handle.loader?.sink = become.stream

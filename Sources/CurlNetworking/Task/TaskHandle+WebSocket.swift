@@ -25,8 +25,9 @@ extension TaskHandle: WebSocketExchangeOwner {
 
     /// The task has come to `outcome`: nothing more can be sent. Loop.
     func end(_ exchange: WebSocketExchange, with outcome: Outcome) {
-        let url = shownURL.map(exchange.shown)
-        let error = outcome.error ?? URLError(.networkConnectionLost, url, "The web socket is closed.")
+        let error =
+            outcome.error
+            ?? URLError(.networkConnectionLost, shownURL.map(exchange.shown), "The web socket is closed.")
         let loop = pool.loop
         exchange.end(error.shown, isCancelled: error.code == .cancelled) { loop.atEndOfRound($0) }
     }
