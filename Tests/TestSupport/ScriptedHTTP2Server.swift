@@ -122,8 +122,8 @@ package final class ScriptedHTTP2Server: Sendable {
     }
 
     /// A block of header fields, each written out (RFC 7541 §6.2.2).
-    package static func fields(_ fields: [(name: String, value: String)] = []) -> Data {
-        block([(":status", "200")] + fields)
+    package static func fields(status: Int = 200, _ fields: [(name: String, value: String)] = []) -> Data {
+        block([(":status", "\(status)")] + fields)
     }
 
     /// What may follow a body.

@@ -3,8 +3,9 @@ import CCurlNetworkingLibcurl
 extension EasyHandle {
     /// Pauses or resumes the transfer, in both directions, on the same connection. Nothing is reported while it is paused. False if libcurl
     /// can't yet, because the transfer has no connection: ask again when the handler is next called. Outside of libcurl; resuming can
-    /// deliver body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
+    /// deliver lines of the head and body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
     package func setPaused(_ isPaused: Bool) -> Bool {
+        if !isPaused { pausing.head.take()?.deliver(to: self) }
         // Already over, as far as libcurl knows.
         if pausing.result != nil {
             pausing.isPaused = isPaused
@@ -18,9 +19,10 @@ extension EasyHandle {
         if let continuation = pausing.continuation, continuation == multi?.timerRuns { multi?.runTimers() }
         pausing.continuation = isPaused ? nil : multi?.timerRuns
         pausing.isPaused = isPaused
+        if isPaused { pausing.head = HeldHead(for: self) }
         // With `CurlQuirks.spinsWhilePaused`, libcurl is told to continue instead, and pauses when the callbacks return PAUSE.
         let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
-        let directions = isPaused ? pause : CURLPAUSE_CONT
+        let directions = !isPaused ? CURLPAUSE_CONT : pausing.head == nil ? pause : pause & CURLPAUSE_SEND
         let code = multi?.pause(self, directions) ?? CURLE_BAD_FUNCTION_ARGUMENT
         multi?.needsSettling()
         switch code {
@@ -28,7 +30,7 @@ extension EasyHandle {
             return true
         // Without a connection, it says so as often as it is asked.
         case CURLE_BAD_FUNCTION_ARGUMENT where multi?.pause(self, directions) != CURLE_OK:
-            pausing.isPaused = false
+            pausing = TransferPause()
             return false
         default:
             // A callback has refused bytes that libcurl had kept, or libcurl has: a field with a NUL, before version 8. It only says so here,

@@ -169,8 +169,8 @@ package final class EasyHandle {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if sharing.awaitsAnswer { keepConnection() }
-        if pausing.isPaused { return .pause }
         if sendsBody { multi?.headLineCame(bytes, for: self) }
+        if pausing.isPaused { return pausing.hold(bytes) }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }
@@ -192,7 +192,7 @@ package final class EasyHandle {
 
     func rewindsBody(to offset: Int64) -> Bool { handler?.transferRewindsBody(to: offset) ?? false }
 
-    private func markUnsettled() {
+    func markUnsettled() {
         guard !isUnsettled, let multi else { return }
         isUnsettled = true
         multi.needsSettling(self)

@@ -1,9 +1,49 @@
+import CCurlNetworkingLibcurl
+
 /// Whether, and how, a running transfer is paused.
 struct TransferPause {
-    /// libcurl's callbacks accept and supply nothing, and the transfer's result is held back until it is resumed.
+    /// libcurl's callbacks supply nothing and accept nothing but what `head` holds, and the transfer's result is held back until it is resumed.
     var isPaused = false
+    /// What has come of the response's head meanwhile; nil if libcurl is to keep that.
+    var head: HeldHead?
     /// The multi's `timerRuns` when libcurl was last told to resume: it looks at the socket in the next run.
     var continuation: Int?
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
+
+    /// A line of the response's head has come.
+    mutating func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
+}
+
+/// The lines of heads that have come for a paused transfer on a connection that it may share. When libcurl reads for others there, it gets these, too,
+/// and 7.88.1 has room for three kinds of writes only: the lines of an informational response and of another one are four, and the transfer fails.
+struct HeldHead {
+    private var lines: [[UInt8]] = []
+    private var count = 0
+
+    /// In bytes: more than handlers accept, so that they say what is wrong.
+    static let maximumCount = 512 * 1024
+
+    /// nil if nobody else can make libcurl read for the transfer, or its head has come.
+    init?(for easy: EasyHandle) {
+        guard easy.sharing.priorKnowledge != nil || easy.negotiatedProtocol == "h2",
+            easy.longInfo(CURLINFO_RESPONSE_CODE) < 200
+        else { return nil }
+    }
+
+    mutating func append(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict {
+        count += line.count
+        lines.append([UInt8](line))
+        return count <= Self.maximumCount ? .accepted : .abort
+    }
+
+    /// Passes the lines on to the handler, which can end the transfer. Outside of libcurl.
+    func deliver(to easy: EasyHandle) {
+        guard let handler = easy.handler else { return }
+        easy.markUnsettled()
+        for line in lines {
+            guard case .abort = line.withUnsafeBytes(handler.transferReceived(headerLine:)) else { continue }
+            return easy.keep(TransferResult(code: CURLE_WRITE_ERROR))
+        }
+    }
 }

@@ -47,6 +47,79 @@ struct HTTP2SuspendTests {
     }
 }
 
+@Suite("Suspended before informational responses over HTTP/2", .timeLimit(.minutes(1)))
+struct HTTP2SuspendedHeadTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    /// Opened when the suspended task's answer may be sent.
+    private let gate = Gate()
+    /// Opened when it has been.
+    private let sent = Gate()
+
+    /// A server that answers the second request when `gate` opens, and others at once.
+    private func server(_ answer: [Server.Step]) throws -> Server {
+        try Server { [gate, sent] request in
+            request.number == 2 ? [.waitFor(gate)] + answer + [.open(sent)] : Server.text("prompt")
+        }
+    }
+
+    /// Suspends a task, and lets another one read what `server` sends for it then.
+    private func answerSuspended(
+        _ server: Server,
+        _ delegate: TimelineDelegate,
+        _ session: URLSession,
+        body: Data?
+    ) async throws -> URLSessionTask {
+        #expect(await session.load(server.url()).text == "prompt")
+        var request = URLRequest(url: server.url())
+        request.httpMethod = body == nil ? "GET" : "PUT"
+        request.httpBody = body
+        let task = session.dataTask(with: request)
+        task.resume()
+        try await server.state.wait { $0.requests.count == 2 }
+        task.suspend()
+        // It has arrived once another task has had its turn.
+        #expect(await session.load(server.url()).text == "prompt")
+        gate.open()
+        try await sent.wait()
+        for _ in 0..<3 { #expect(await session.load(server.url()).text == "prompt") }
+        #expect(Set(delegate.story(of: task)).isSubset(of: ["created", "sent"]))
+        #expect(server.state.value.connections == 1)
+        return task
+    }
+
+    private static func session(_ delegate: TimelineDelegate) -> URLSession {
+        URLSession.forTest(delegate: delegate) { $0.curl.httpVersion = .http2PriorKnowledge }
+    }
+
+    @Test(
+        "A task gets what came meanwhile once it is resumed, in order and whole",
+        arguments: [nil, Data("body".utf8)]
+    )
+    func informational(body: Data?) async throws {
+        let hints = (1...3).map {
+            Server.Step.headers(Server.fields(status: 103, [("link", "</\($0)>")]), ends: false)
+        }
+        let server = try server(
+            hints + [
+                .headers(Server.fields([("x-last", "yes")]), ends: false), .data(Data("late".utf8), ends: false),
+                .headers(Server.trailers([("x-trailer", "yes")]), ends: true),
+            ]
+        )
+        defer { server.stop() }
+        let delegate = TimelineDelegate()
+        let session = Self.session(delegate)
+        defer { session.invalidateAndCancel() }
+        let task = try await answerSuspended(server, delegate, session, body: body)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(task.countOfBytesReceived == 4)
+        #expect((task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "x-last") == "yes")
+        let links = delegate.record.value.informational.map { $0.value(forHTTPHeaderField: "link") }
+        #expect(links == ["</1>", "</2>", "</3>"])
+    }
+}
+
 @Suite("Suspended amid the body over HTTP/2", .timeLimit(.minutes(1)))
 struct HTTP2SuspendedBodyTests {
     private typealias Server = ScriptedHTTP2Server

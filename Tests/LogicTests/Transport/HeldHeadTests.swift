@@ -1,0 +1,32 @@
+import Testing
+
+@testable import CurlTransport
+
+@Suite("Heads of paused transfers")
+struct HeldHeadTests {
+    @Test("A handle without a connection of HTTP/2 leaves them to libcurl")
+    func notShared() throws {
+        let easy = try #require(EasyHandle())
+        #expect(HeldHead(for: easy) == nil)
+        var pause = TransferPause()
+        let verdict = Self.hold(100, by: &pause)
+        #expect(verdict == .pause)
+    }
+
+    @Test("More than any handler accepts ends the transfer")
+    func endless() throws {
+        let easy = try #require(EasyHandle())
+        easy.sharing.priorKnowledge = .begins
+        var pause = TransferPause(head: HeldHead(for: easy))
+        for _ in 0..<8 {
+            let verdict = Self.hold(HeldHead.maximumCount / 8, by: &pause)
+            #expect(verdict == .accepted)
+        }
+        let verdict = Self.hold(1, by: &pause)
+        #expect(verdict == .abort)
+    }
+
+    private static func hold(_ count: Int, by pause: inout TransferPause) -> ReceiveVerdict {
+        [UInt8](repeating: 0x61, count: count).withUnsafeBytes { pause.hold($0) }
+    }
+}
