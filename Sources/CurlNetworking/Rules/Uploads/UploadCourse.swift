@@ -236,8 +236,9 @@ struct UploadCourse: Equatable, Sendable {
         resource == nil ? .deliver : ask()
     }
 
+    /// The current request may send more until it is ended: `start` still counts.
     private mutating func ask() -> Verdict {
-        (stage, start) = (.asking, nil)
+        stage = .asking
         return .ask
     }
 

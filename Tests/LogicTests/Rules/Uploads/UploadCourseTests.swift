@@ -54,6 +54,22 @@ struct UploadCourseTests {
         #expect(course.gained == 1000)
     }
 
+    @Test(
+        "What is sent after an early answer by which the server is to be asked again counts, too",
+        arguments: [200, 503]
+    )
+    func earlyIncompleteAnswer(status: Int) {
+        var course = interrupted()
+        #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
+        #expect(course.noteSent(250) == 400)
+        #expect(course.receive(Self.state(["Upload-Complete": "?0"], status: status), to: resource) == .ask)
+        #expect(course.noteSent(300) == 400)
+        #expect(course.sent == 700 && course.gained == 700)
+        #expect(course.receive(Self.state(["Upload-Offset": "700", "Upload-Complete": "?0"]), to: resource) == .append)
+        #expect(course.noteSent(300) == 700)
+        #expect(course.sent == 1000 && course.gained == 1000)
+    }
+
     @Test("After a lost connection the server is asked, and gets the rest from there")
     func resumed() {
         var course = interrupted()
