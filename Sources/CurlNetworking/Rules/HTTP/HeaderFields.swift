@@ -57,18 +57,27 @@ struct HeaderFields: Sendable, Equatable {
         }
     }
 
-    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a URL, the bytes themselves count, and are percent-encoded.
+    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves
+    /// count, and are percent-encoded.
     private mutating func add(_ received: UnsafeRawBufferPointer, of place: Place? = nil) {
         // Validating takes five times as long, and hardly any field needs it.
         if received.reduce(0, |) < 0x80 || String(validating: received, as: UTF8.self) != nil {
             bytes.append(contentsOf: received)
-        } else if let place, text(place.name).isEqualIgnoringASCIICase(to: "Location") {
-            for byte in received {
-                bytes.append(contentsOf: byte < 0x80 ? [byte] : Array(String(format: "%%%02X", byte).utf8))
-            }
+        } else if let place, Self.namesOfURLs.contains(where: text(place.name).isEqualIgnoringASCIICase(to:)) {
+            for byte in received { byte < 0x80 ? bytes.append(byte) : addEncoded(byte) }
         } else {
             bytes.append(contentsOf: String(String.UnicodeScalarView(received.map { Unicode.Scalar($0) })).utf8)
         }
+    }
+
+    /// The fields whose value is a URL and nothing else.
+    private static let namesOfURLs = ["Location", "Content-Location"]
+    private static let hexDigits = Array("0123456789ABCDEF".utf8)
+
+    private mutating func addEncoded(_ byte: UInt8) {
+        bytes.append(UInt8(ascii: "%"))
+        bytes.append(Self.hexDigits[Int(byte >> 4)])
+        bytes.append(Self.hexDigits[Int(byte & 0xF)])
     }
 
     /// Of all names and values.

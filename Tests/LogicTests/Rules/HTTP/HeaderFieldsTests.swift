@@ -27,15 +27,16 @@ struct HeaderFieldsTests {
         #expect(fields.map(\.value) == ["Größe", "Größe", "ä", ""])
     }
 
-    @Test("In a Location that isn't UTF-8, the bytes are percent-encoded, because a URL means them")
+    @Test("In a Location or Content-Location that isn't UTF-8, the bytes are percent-encoded, because a URL means them")
     func location() {
         let latin1: [UInt8] = Array("/caf".utf8) + [0xE9] + Array("?x=%20".utf8) + [0xFC]
         let fields = Self.received(
             (Array("location".utf8), latin1),
             (Array("Location".utf8), Array("/café".utf8)),
+            (Array("CONTENT-LOCATION".utf8), latin1),
             (Array("Link".utf8), latin1)
         )
-        #expect(fields.map(\.value) == ["/caf%E9?x=%20%FC", "/café", "/café?x=%20ü"])
+        #expect(fields.map(\.value) == ["/caf%E9?x=%20%FC", "/café", "/caf%E9?x=%20%FC", "/café?x=%20ü"])
     }
 
     @Test("A carriage return or NUL in a value becomes a space")
