@@ -37,7 +37,7 @@ enum ReservedOptions {
         ),
         (
             "The session answers challenges itself: give a credential to the delegate or the storage.",
-            words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD XOAUTH2_BEARER AWS_SIGV4 NETRC NETRC_FILE")
+            words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD XOAUTH2_BEARER NETRC NETRC_FILE")
         ),
         (
             "The session must know which servers are not verified: curl.hosts[…].trustsAnyCertificate.",

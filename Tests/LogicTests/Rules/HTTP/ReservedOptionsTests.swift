@@ -43,7 +43,7 @@ struct ReservedOptionsTests {
 
     @Test(
         "What would have no effect, because the session does it itself, is reserved",
-        arguments: ["USERAGENT", "AUTOREFERER", "MAXREDIRS", "UNRESTRICTED_AUTH", "XOAUTH2_BEARER", "AWS_SIGV4"]
+        arguments: ["USERAGENT", "AUTOREFERER", "MAXREDIRS", "UNRESTRICTED_AUTH", "XOAUTH2_BEARER"]
     )
     func withoutEffect(name: String) throws {
         #expect(ReservedOptions.reason(for: try #require(NamedOption(name))) != nil)
