@@ -116,6 +116,24 @@ struct CookieAcceptanceTests {
         #expect(try Self.cookies("a=b; Domain=localhost", from: "http://localhost/").first?.domain == "localhost")
     }
 
+    @Test(
+        "A domain above the host's public suffix is nobody's either: others have names in it",
+        arguments: ["evil.s3.amazonaws.com", "s3.amazonaws.com", "a.b.s3.amazonaws.com", "evil.x.kobe.amazonaws.com"]
+    )
+    func abovePublicSuffix(host: String) throws {
+        let list = PublicSuffixList("com\ns3.amazonaws.com\n*.kobe.amazonaws.com\n!city.kobe.amazonaws.com\n")
+        let acceptance = CookieAcceptance(policy: .always, isPublicSuffix: list.contains)
+        func domain(_ domain: String, from host: String) throws -> String? {
+            let url = try Sample.url("http://\(host)/")
+            let fields = ["a=b; Domain=\(domain)"]
+            return acceptance.cookies(from: fields, at: url, mainDocument: nil, now: Self.now).first?.domain
+        }
+        #expect(try domain("amazonaws.com", from: host) == nil)
+        #expect(try domain(host, from: host) != nil)
+        #expect(try domain("amazonaws.com", from: "www.amazonaws.com") == ".amazonaws.com")
+        #expect(try domain("amazonaws.com", from: "www.city.kobe.amazonaws.com") == ".amazonaws.com")
+    }
+
     @Test("A dot at its end makes no domain of a public suffix", arguments: ["com.", ".com.", "co.uk.", "uk."])
     func rootDot(domain: String) throws {
         #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://evil.com./").isEmpty)
