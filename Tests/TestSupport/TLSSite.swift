@@ -89,7 +89,7 @@ package struct TLSSite: Sendable {
         sign expired -startdate 20200101000000Z -enddate 20200201000000Z
         request early 127.0.0.1 $here
         sign early -startdate 20700101000000Z -enddate 20710101000000Z
-        request wronghost example.com subjectAltName=DNS:example.com
+        request wronghost example.com subjectAltName=DNS:example.com,DNS:w*.part.test
         sign wronghost -days 2
         request revoked 127.0.0.1 $here
         sign revoked -days 2

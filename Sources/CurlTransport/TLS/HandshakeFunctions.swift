@@ -98,9 +98,14 @@ struct HandshakeFunctions: Sendable {
         errorText(result).map { String(cString: $0) } ?? "unknown"
     }
 
+    /// `X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS`.
+    private static let noPartialWildcards: UInt32 = 4
+
     func isLeafFor(_ host: String, _ context: Pointer, isAddress: Bool) -> Bool {
         guard let leaf = leaf(context) else { return false }
-        return isAddress ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, 0, nil) == 1
+        // As libcurl does it (RFC 9525 §6.3).
+        return isAddress
+            ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, Self.noPartialWildcards, nil) == 1
     }
 
     /// `body`'s result for the server's own certificate (`X509`); nil if it has presented none.

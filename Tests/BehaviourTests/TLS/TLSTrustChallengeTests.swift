@@ -121,6 +121,22 @@ struct TLSTrustChallengeTests {
         #expect(delegate.trusts.map(\.host) == ["127.0.0.1", "localhost"])
     }
 
+    @Test(
+        "A wildcard that is only part of a label stands for no name, whether a delegate is asked or not (RFC 9525 §6.3)"
+    )
+    func partialWildcard() async throws {
+        let nginx = try TLSNginx.shared()
+        for delegate in [nil, SessionLevel { _, answer in answer(.performDefaultHandling, nil) }] {
+            let session = URLSession.trusting(nginx, delegate: delegate) {
+                $0.hosts["w1.part.test"].names.addresses = ["127.0.0.1"]
+            }
+            defer { session.invalidateAndCancel() }
+            let error = await session.load(nginx.url(.showing(.wronghost), host: "w1.part.test")).error
+            #expect(error?.code == .serverCertificateUntrusted)
+            #expect(delegate?.trusts.count ?? 1 == 1)
+        }
+    }
+
     @Test("The decision holds for later connections, until the session is reset")
     func remembered() async throws {
         let nginx = try TLSNginx.shared()
