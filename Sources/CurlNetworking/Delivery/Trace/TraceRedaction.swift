@@ -27,7 +27,7 @@ struct TraceRedaction: Sendable {
     }
 
     private func isSecret(_ name: Substring) -> Bool {
-        fields.contains(name.lowercased().trimmingPrefix { $0 == " " }.description)
+        fields.contains(name.lowercased().trimmingCharacters(in: .whitespaces))
     }
 
     /// Keeps the name of a well-known scheme.
@@ -73,7 +73,7 @@ struct TraceRedaction: Sendable {
         while let slashes = rest.firstRange(of: "//") {
             result += rest[..<slashes.upperBound]
             rest = rest[slashes.upperBound...]
-            let authority = rest.prefix { !"/?# \t'\"<>".contains($0) }
+            let authority = rest.prefix { !"/?# \t\"<>".contains($0) }
             guard let at = authority.lastIndex(of: "@") else { continue }
             result += Self.replacement
             rest = rest[at...]

@@ -19,6 +19,8 @@ struct TraceRedactionTests {
                 "Proxy-Authorization: Digest <redacted>"
             ),
             ("Cookie: a=s3cret; b=c", "Cookie: <redacted>"), ("Set-Cookie: a=s3cret; Path=/", "Set-Cookie: <redacted>"),
+            ("Set-Cookie : a=s3cret", "Set-Cookie : <redacted>"), ("Cookie\t: a=s3cret", "Cookie\t: <redacted>"),
+            ("Location: http://u:pa's3cret@host/", "Location: http://<redacted>@host/"),
             ("PASS s3cret", "PASS <redacted>"), ("pass s3cret", "pass <redacted>"), ("USER bob", "USER bob"),
             ("Location: http://user:s3cret@host/a@b", "Location: http://<redacted>@host/a@b"),
             ("GET http://s3cret@host:80/?x=//y@z HTTP/1.1", "GET http://<redacted>@host:80/?x=//<redacted>@z HTTP/1.1"),
@@ -56,6 +58,10 @@ struct TraceRedactionTests {
                 "Uses proxy env variable http_proxy == '<redacted>@proxy'"
             ),
             ("Uses proxy env variable no_proxy == 'localhost'", "Uses proxy env variable no_proxy == 'localhost'"),
+            (
+                "Issue another request to this URL: 'http://u:p's3cret@host/'",
+                "Issue another request to this URL: 'http://<redacted>@host/'"
+            ),
             ("Added cookie a=\"s3cret\" for domain x", "Added cookie <redacted>"),
             ("issuer: C=DE; emailAddress=ca@example.com", "issuer: C=DE; emailAddress=ca@example.com"),
             ("Connected to example.com (10.0.0.1) port 80 (#0)", "Connected to example.com (10.0.0.1) port 80 (#0)"),
