@@ -6,7 +6,7 @@ import Foundation
 /// `@unchecked Sendable`: used on the loop only.
 final class BeginDateStep: Step, @unchecked Sendable {
     private enum State {
-        /// The date may lie in the future: `look` is when to see, or before.
+        /// The date may lie in the future: `look` fires then, or before.
         case delayed(look: Deadline?)
         /// The delegate has been asked.
         case asking
