@@ -18,6 +18,9 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up, in whole seconds.
     package var replyTimeout: Duration = .seconds(60)
+    /// How long after its start libcurl lets a transfer over TLS connect. It shakes hands for the data within one call, and nothing else happens on
+    /// the loop meanwhile.
+    package var handshakeTimeout: Duration = .seconds(60)
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
 
@@ -32,9 +35,12 @@ package struct FTPOptions: EasyOptions, Sendable {
 
     /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known beforehand.
     package var isOfFile: Bool {
-        let end = url.suffix(7).lowercased()
-        if end.hasSuffix("/") || end == ";type=a" || end == ";type=d" { return false }
-        return url.utf8.dropFirst("ftps://".utf8.count).contains(UInt8(ascii: "/"))
+        var path = url.dropFirst(url.hasPrefix("ftps:") ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
+        if let type = path.firstRange(of: ";type=") {
+            if ["a", "d"].contains(path[type.upperBound...]) { return false }
+            path.removeSubrange(type.lowerBound...)
+        }
+        return path.contains("/") && !path.hasSuffix("/") && !path.hasSuffix("%2f")
     }
 
     /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.
@@ -52,7 +58,10 @@ package struct FTPOptions: EasyOptions, Sendable {
         try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
         // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
-        if url.hasPrefix("ftps:") { try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue)) }
+        if url.hasPrefix("ftps:") {
+            try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue))
+            try easy.setConnectTimeout(handshakeTimeout)
+        }
         easy.tls.hasSecureServer = url.hasPrefix("ftps:")
         switch direction {
         case .download(let offset):

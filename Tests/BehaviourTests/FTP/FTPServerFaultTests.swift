@@ -194,7 +194,9 @@ struct FTPServerFaultTests {
         defer { ftp.stop() }
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        #expect(await session.load(ftp.url()).error?.code == .networkConnectionLost)
+        let error = await session.load(ftp.url()).error
+        #expect(error?.code == .networkConnectionLost)
+        #expect(error?.localizedDescription.contains("length") == true)
     }
 
     @Test("A server that won't protect the data of ftps gets none, and sends none")

@@ -108,7 +108,7 @@ final class RecordedTransfer: TransferHandler, @unchecked Sendable {
         self.requestBody = requestBody
     }
 
-    func start(_ options: TransferOptions, in multi: Multi) throws {
+    func start(_ options: some EasyOptions, in multi: Multi) throws {
         self.multi = multi
         easy = try multi.start(options, handler: self)
     }

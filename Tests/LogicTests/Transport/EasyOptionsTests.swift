@@ -28,6 +28,21 @@ struct EasyOptionsTests {
         #expect(probe.count == 1)
     }
 
+    @Test(
+        "A file has a length that an FTP server may announce, a listing and converted text have none",
+        arguments: [
+            ("ftp://h/a", true), ("ftp://h/d/a;type=i", true), ("ftp://h/a?b/", true), ("ftp://h/a#b/", true),
+            ("ftps://h/a", true), ("ftp://h/a%2Fb", true), ("ftp://h", false), ("ftp://h?a/b", false),
+            ("ftps://h/", false),
+            ("ftp://h/d/", false), ("ftp://h/d/#top", false), ("ftp://h/d/?C=M", false), ("ftp://h/d%2f", false),
+            ("ftp://h/a;type=a", false), ("ftp://h/a;TYPE=A#x", false), ("ftp://h/a;type=d?x", false),
+            ("ftp://h/d/;type=i", false),
+        ]
+    )
+    func files(url: String, isFile: Bool) {
+        #expect(FTPOptions(url: url, direction: .download(offset: 0)).isOfFile == isFile)
+    }
+
     @Test("A channel has the least version of TLS, in whichever case its scheme is written")
     func channelScheme() {
         #expect(["https://a/", "HTTPS://a/", "Https://a/"].allSatisfy { ChannelOptions(url: $0, .http1).mayUseTLS })

@@ -81,10 +81,10 @@ extension TransferFailure {
         phase: .receiving
     )
 
-    /// An HTTP/2 server has ended the stream or the connection amid the response.
+    /// An HTTP/2 server has ended the stream or the connection amid the response, or an FTP server its file.
     static let cutShort = TransferFailure(
         code: .partialFile,
-        text: "The response ended before it had the length that its head says.",
+        text: "The response ended before it had the length that the server has announced.",
         phase: .receiving
     )
 

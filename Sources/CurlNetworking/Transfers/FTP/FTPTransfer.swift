@@ -294,7 +294,7 @@ extension FTPTransfer: TransferHandler {
         var error = abortError ?? failure.map { URLError(named($0), url: request.url) }
         // libcurl may have taken another number in the server's reply for the length, and stopped there.
         if error == nil, receivedBytes < replies.announcedLength ?? 0, case .download = options.direction {
-            error = URLError(.brokenOff, url: request.url)
+            error = URLError(.cutShort, url: request.url)
         }
         if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {
             // Already reported by the head.
