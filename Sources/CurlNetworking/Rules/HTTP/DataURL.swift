@@ -15,10 +15,11 @@ struct DataURL: Equatable {
         guard let colon = text.firstIndex(of: ":"), let comma = text.firstIndex(of: ",") else {
             throw URLError(.badURL, url, "The data URL has no comma before its data.")
         }
+        // `URL(string:)` has encoded spaces and quotes.
         var parameters = text[text.index(after: colon)..<comma].split(
             separator: ";",
             omittingEmptySubsequences: false
-        ).map { $0.trimmingCharacters(in: .whitespaces) }
+        ).map { ($0.removingPercentEncoding ?? String($0)).trimmingCharacters(in: .whitespaces) }
         let isBase64 = parameters.count > 1 && parameters.last?.isEqualIgnoringASCIICase(to: "base64") == true
         if isBase64 { parameters.removeLast() }
         (mimeType, charset) = Self.mediaType(parameters)
@@ -41,9 +42,7 @@ struct DataURL: Equatable {
         let charset = parts.dropFirst().lazy.compactMap { parameter -> String? in
             let pair = parameter.split(separator: "=", maxSplits: 1)
             guard pair.count == 2, String(pair[0]).isEqualIgnoringASCIICase(to: "charset") else { return nil }
-            // `URL(string:)` has encoded quotes.
-            let value = pair[1].removingPercentEncoding ?? String(pair[1])
-            return value.trimmingCharacters(in: CharacterSet(charactersIn: "\""))
+            return pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
         }.first
         guard let type = parts.first, isMediaType(type) else {
             return ("text/plain", charset ?? (parts.count <= 1 ? "US-ASCII" : nil))

@@ -25,7 +25,7 @@ struct DataURLTests {
         "carries base64, with or without padding and with white space",
         arguments: [
             "data:;base64,aGVsbG8=", "data:;base64,aGVsbG8", "data:;base64,aGVs%0AbG8%3D",
-            "data:text/plain;BASE64,aGVsbG8=",
+            "data:text/plain;BASE64,aGVsbG8=", "data:text/plain; base64,aGVsbG8=", "data:;base64%20,aGVsbG8=",
             "data:text/plain;charset=utf-8;base64,aGVsbG8=", "data:;base64,aGVs%20bG8=",
         ]
     )
@@ -44,6 +44,7 @@ struct DataURLTests {
             ("data:text/plain;charset=%22utf-8%22,x", "text/plain", "utf-8"),
             ("data:text/plain;charset=\"utf-8\",x", "text/plain", "utf-8"),
             ("data:text/plain;charset=%75tf-8,x", "text/plain", "utf-8"),
+            ("data: text/html ; charset=utf-8,x", "text/html", "utf-8"),
             ("data:text/plain;a=b;charset=utf-16,x", "text/plain", "utf-16"),
         ] as [(String, String, String?)]
     )
