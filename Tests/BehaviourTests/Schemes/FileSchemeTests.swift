@@ -72,6 +72,18 @@ struct FileSchemeTests {
         }
     }
 
+    @Test("A pipe isn't opened at all: whoever waits to write to it loses nothing")
+    func waitingWriter() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let pipe = directory.url.appendingPathComponent("waited for")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        Thread { try? Data("precious".utf8).write(to: pipe) }.start()
+        for _ in 0..<50 { #expect(await session.load(pipe).error?.code == .cannotOpenFile) }
+        let reader = try FileHandle(forReadingFrom: pipe)
+        #expect(try reader.readToEnd() == Data("precious".utf8))
+    }
+
     /// Below `/sys` every file claims to have a page.
     @Test(
         "A file whose length the system doesn't know beforehand is read to its end",
