@@ -167,7 +167,8 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         isStopped.withLock { $0 = true }
         let load = load
         stage = .over
-        load?.executor.run { self.object.take()?.stopLoading(hasEnded: hasEnded) }
+        guard let load, !load.executor.abandon() else { return }
+        load.executor.run { self.object.take()?.stopLoading(hasEnded: hasEnded) }
     }
 
     private func drain() {

@@ -20,8 +20,9 @@ final class RunLoopThreads: Sendable {
     }
 
     private struct State {
-        /// By number, from `taken` up to `entered`.
+        /// By number, from `taken` up to `entered`, but for those that have left.
         var waiting: [Int: RunLoopExecutor] = [:]
+        var numbers: [ObjectIdentifier: Int] = [:]
         var taken = 0
         var entered = 0
         var members: [Member] = []
@@ -31,6 +32,26 @@ final class RunLoopThreads: Sendable {
         mutating func index(of thread: RunLoopThread) -> Int? { members.firstIndex { $0.thread === thread } }
 
         var idle: [RunLoopThread] { members.filter { !$0.isBusy }.map(\.thread) }
+
+        mutating func enter(_ executor: RunLoopExecutor) {
+            waiting[entered] = executor
+            numbers[ObjectIdentifier(executor)] = entered
+            entered += 1
+        }
+
+        mutating func remove(_ executor: RunLoopExecutor) {
+            if let number = numbers.removeValue(forKey: ObjectIdentifier(executor)) { waiting[number] = nil }
+        }
+
+        mutating func takeNext() -> RunLoopExecutor? {
+            while taken < entered {
+                defer { taken += 1 }
+                guard let executor = waiting[taken] else { continue }
+                remove(executor)
+                return executor
+            }
+            return nil
+        }
 
         mutating func addThread(of threads: RunLoopThreads) -> RunLoopThread {
             let thread = RunLoopThread(of: threads)
@@ -59,8 +80,7 @@ final class RunLoopThreads: Sendable {
     /// Assigns a thread to `executor`, now or later.
     func enter(_ executor: RunLoopExecutor) {
         let (thread, isNew, watches) = state.withLock { state in
-            state.waiting[state.entered] = executor
-            state.entered += 1
+            state.enter(executor)
             defer { state.isWatched = true }
             // Another one for each that waits.
             let idle = state.idle
@@ -70,6 +90,11 @@ final class RunLoopThreads: Sendable {
         }
         if isNew { thread?.start() } else { thread?.wake() }
         if let watches { watch(since: watches) }
+    }
+
+    /// `executor` no longer waits for a thread.
+    func remove(_ executor: RunLoopExecutor) {
+        state.withLock { $0.remove(executor) }
     }
 
     /// One of `thread`'s executors is gone.
@@ -86,11 +111,10 @@ final class RunLoopThreads: Sendable {
     func takeNext(for thread: RunLoopThread) -> RunLoopExecutor? {
         state.withLock { state in
             guard let index = state.index(of: thread) else { return nil }
-            guard let executor = state.waiting.removeValue(forKey: state.taken) else {
+            guard let executor = state.takeNext() else {
                 state.members[index].isBusy = false
                 return nil
             }
-            state.taken += 1
             state.members[index].isBusy = true
             state.members[index].executorCount += 1
             return executor
@@ -173,6 +197,17 @@ final class RunLoopExecutor: Sendable {
         }
         if isFirst { threads.enter(self) }
         thread?.perform(work)
+    }
+
+    /// Gives up all work, and returns true, if none of it has begun: nothing may follow. Any thread.
+    func abandon() -> Bool {
+        let hasThread = place.withLock { place in
+            if case .thread = place { return true }
+            place = .waiting([])
+            return false
+        }
+        if !hasThread { threads.remove(self) }
+        return !hasThread
     }
 
     /// Binds it to `thread` for good; returns the work that was waiting.
