@@ -23,6 +23,8 @@ package final class EventLoop: @unchecked Sendable {
 
     package let queue: DispatchQueue
     private let inbox = Mutex(Inbox())
+    /// The loop whose queue the current thread runs.
+    private static let current = DispatchSpecificKey<ObjectIdentifier>()
     /// Held during a turn; true once the process is exiting, after which turns do nothing.
     private let gate = Mutex(false)
 
@@ -106,6 +108,7 @@ package final class EventLoop: @unchecked Sendable {
     init(label: String) {
         // Dispatch has a limited number of threads for each class. Those of the default one are where programs block.
         queue = DispatchQueue(label: label, qos: .userInitiated)
+        queue.setSpecific(key: Self.current, value: ObjectIdentifier(self))
         open()
     }
 
@@ -448,9 +451,10 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: - Process exit
 
     /// Lets the current round finish and prevents another, so that none of our code is inside libcurl or OpenSSL while the process runs its
-    /// exit handlers. Gives up at `giveUp`.
+    /// exit handlers. Gives up at `giveUp`. If the process is ended within the current round, that doesn't go on.
     func stopForProcessExit(by giveUp: MonotonicTime) {
         inbox.withLock { $0.isStopping = true }
+        if DispatchQueue.getSpecific(key: Self.current) == ObjectIdentifier(self) { return }
         while gate.withLockIfAvailable({ $0 = true }) == nil, MonotonicTime.now < giveUp {
             usleep(1000)
         }

@@ -252,6 +252,16 @@ struct EventLoopTests {
         try await log.done.wait()
     }
 
+    @Test("So may what is called within a round")
+    func workThatExits() async throws {
+        let loop = loopOfItsOwn()
+        loop.submit { [log] in
+            loop.stopForProcessExit(by: .now + .seconds(3600))
+            log.done.open()
+        }
+        try await log.done.wait()
+    }
+
     @Test("A group hands out its loops in turn, and makes no more of them than it may")
     func group() {
         let group = EventLoopGroup(count: 3)
