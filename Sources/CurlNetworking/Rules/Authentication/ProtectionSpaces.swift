@@ -81,10 +81,12 @@ struct ProtectionSpaces: Sendable {
 
     private var known: [Origin: [ProtectionSpace: Known]] = [:]
     private var lastNumber: UInt64 = 0
+    /// The spaces of each origin whose credentials were to be stored.
+    private var stored: [Origin: Set<ProtectionSpace>] = [:]
 
     /// With more prefixes, the space is the whole origin.
     private static let maximumPrefixes = 64
-    /// A server that names more realms than this is up to something: the one that was accepted longest ago is forgotten.
+    /// A server that names more realms than this is up to something: the one that was accepted longest ago is forgotten, and no more are stored.
     static let maximumSpaces = 64
     /// With more, all are forgotten.
     static let maximumOrigins = 10_000
@@ -105,7 +107,7 @@ struct ProtectionSpaces: Sendable {
             if let object { known[space.origin]?[space]?.toBeStored = object }
             return
         }
-        if known[space.origin] == nil, known.count >= Self.maximumOrigins { known = [:] }
+        if known[space.origin] == nil, known.count >= Self.maximumOrigins { (known, stored) = ([:], [:]) }
         var entry = Known(credential: credential, isProven: false, toBeStored: object, digest: digest)
         entry.number = nextNumber()
         known[space.origin, default: [:]][space] = entry
@@ -147,9 +149,17 @@ struct ProtectionSpaces: Sendable {
             if prefixes.isEmpty || entry.prefixes.count > Self.maximumPrefixes { entry.prefixes = [] }
         }
         entry.number = nextNumber()
-        let object = entry.toBeStored.take()
+        let object = entry.toBeStored.take().flatMap { mayBeStored(space) ? $0 : nil }
         known[space.origin]?[space] = entry
         return object
+    }
+
+    private mutating func mayBeStored(_ space: ProtectionSpace) -> Bool {
+        guard stored[space.origin, default: []].count < Self.maximumSpaces else {
+            return stored[space.origin]?.contains(space) == true
+        }
+        stored[space.origin, default: []].insert(space)
+        return true
     }
 
     /// The credential isn't valid, or isn't any more.

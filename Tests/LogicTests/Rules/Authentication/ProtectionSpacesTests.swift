@@ -81,6 +81,24 @@ struct ProtectionSpacesTests {
         #expect(spaces[first] != nil, "what is in use stays")
     }
 
+    @Test("Of a server with very many realms, the first ones' credentials are stored, each as often as it changes")
+    func manyStored() throws {
+        var spaces = ProtectionSpaces()
+        let url = try Sample.url("http://example.com/")
+        let object = URLCredential(user: "user", password: "password", persistence: .forSession)
+        func store(_ credential: Credential, _ space: ProtectionSpace) -> Bool {
+            spaces.set(credential, for: space, digest: nil, toBeStored: object)
+            return spaces.noteAcceptance(of: credential, for: space, at: url) != nil
+        }
+        let most = ProtectionSpaces.maximumSpaces
+        for number in 0..<(2 * most) {
+            let isStored = try store(Self.credential, Self.space(realm: "\(number)"))
+            #expect(isStored == (number < most))
+        }
+        let isStoredAgain = try store(Credential(user: "user", password: "new"), Self.space(realm: "0"))
+        #expect(isStoredAgain)
+    }
+
     @Test("Of spaces that reach equally far, the one that was accepted last counts")
     func latest() throws {
         var spaces = ProtectionSpaces()
