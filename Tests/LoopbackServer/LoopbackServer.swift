@@ -116,6 +116,11 @@ package final class LoopbackServer: Sendable {
         return loop.perform { core.resetConnections() } ?? 0
     }
 
+    /// A port of `127.0.0.1` on which nothing ever listens: connections to it are refused.
+    package static func refusingPort() throws -> Int { try Sockets.localPort(refusing.get()) }
+    /// Never closed.
+    private static let refusing = Result { try Sockets.bound(host: "127.0.0.1", port: 0, isReusable: false) }
+
     /// A port of `127.0.0.1` on which nothing listens: connections to it are refused, as long as no one else gets it.
     package static func unusedPort() throws -> Int {
         let listener = try Sockets.listen(host: "127.0.0.1", port: 0, backlog: 1)

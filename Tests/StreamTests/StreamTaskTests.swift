@@ -288,7 +288,7 @@ struct StreamTaskTests {
         let recorder = StreamRecorder()
         let session = URLSession.forTest(delegate: recorder)
         defer { session.invalidateAndCancel() }
-        let task = session.streamTask(withHostName: "127.0.0.1", port: try LoopbackServer.unusedPort())
+        let task = session.streamTask(withHostName: "127.0.0.1", port: try LoopbackServer.refusingPort())
         task.resume()
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .cannotConnectToHost }
         #expect(try await recorder.completion()?.code == .cannotConnectToHost)

@@ -83,7 +83,7 @@ struct ChannelTests {
 
     @Test("A connection that can't be made is reported once, with libcurl's code")
     func refused() async throws {
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let url = try #require(URL(string: "http://127.0.0.1:\(port)"))
         await #expect(throws: TransferFailure.self) { _ = try await ChannelRig(url) }
     }

@@ -222,7 +222,7 @@ struct WebSocketRequestTests {
         silent.resume()
         #expect(await silent.receiveError()?.code == .timedOut)
         let refused = session.webSocketTask(
-            with: try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.unusedPort())/"))
+            with: try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.refusingPort())/"))
         )
         refused.resume()
         #expect(await refused.receiveError()?.code == .cannotConnectToHost)
@@ -240,7 +240,7 @@ struct WebSocketRequestTests {
     func failingURL(scheme: String) async throws {
         let refusing = try LoopbackServer { _ in .text("no", status: 404) }
         defer { refusing.stop() }
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let (closed, open) = ("\(scheme)://127.0.0.1:\(port)/a?b", "\(scheme)://127.0.0.1:\(refusing.port)/")
         // Over TLS, this server would be silent.
         let refusals = scheme.hasSuffix("s") && scheme != "ws" ? [] : [(open, false)]
@@ -269,7 +269,7 @@ struct WebSocketRequestTests {
 
     @Test("After a redirect, errors name the URL that it leads to, with the scheme of a web socket")
     func failingURLAfterRedirect() async throws {
-        let target = try LoopbackServer.unusedPort()
+        let target = try LoopbackServer.refusingPort()
         let server = try LoopbackServer { _ in .redirect(to: "http://127.0.0.1:\(target)/there") }
         defer { server.stop() }
         let session = URLSession.forTest()

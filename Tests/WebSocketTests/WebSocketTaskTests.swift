@@ -103,7 +103,7 @@ struct WebSocketTaskTests {
         let delegate = SocketMetricsDelegate()
         let session = URLSession.forTest(delegate: delegate)
         defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.unusedPort())/"))
+        let url = try #require(URL(string: "ws://127.0.0.1:\(try LoopbackServer.refusingPort())/"))
         session.webSocketTask(with: url).resume()
         try await delegate.metrics.wait { $0 != nil }
         let hop = try #require(delegate.metrics.value?.transactionMetrics.first)

@@ -22,7 +22,7 @@ struct ErrorTests {
 
     @Test("A refused connection: cannotConnectToHost, with libcurl's text, the phase and the system's error")
     func refused() async throws {
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let error = try await failure(try #require(URL(string: "http://127.0.0.1:\(port)/")))
         #expect(error.code == .cannotConnectToHost)
         #expect(error.phase == "connecting")

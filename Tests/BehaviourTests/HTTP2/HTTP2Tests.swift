@@ -113,7 +113,7 @@ struct HTTP2Tests {
 
     @Test("And so does each where nobody listens")
     func refused() async throws {
-        let url = try #require(URL(string: "https://127.0.0.1:\(LoopbackServer.unusedPort())/"))
+        let url = try #require(URL(string: "https://127.0.0.1:\(LoopbackServer.refusingPort())/"))
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
         await withTaskGroup(of: URLError.Code?.self) { group in

@@ -176,7 +176,7 @@ struct MetricsTests {
 
     @Test("A refused connection has no answer, and no date behind the attempt")
     func refused() async throws {
-        let url = try #require(URL(string: "http://127.0.0.1:\(LoopbackServer.unusedPort())/"))
+        let url = try #require(URL(string: "http://127.0.0.1:\(LoopbackServer.refusingPort())/"))
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
         let metrics = try await Self.metrics(of: URLRequest(url: url), in: session)

@@ -228,7 +228,7 @@ struct TraceTests {
 
     @Test("Lookups over HTTPS, which libcurl traces by itself, don't speak on standard error")
     func quiet() async throws {
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let helper = try ChildProcess(
             [TestHelper.path(), "trace", "http://nowhere.test/", "https://127.0.0.1:\(port)/"],
             mergesErrors: true

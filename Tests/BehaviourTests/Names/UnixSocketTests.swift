@@ -124,7 +124,7 @@ struct UnixSocketTests {
         let nginx = try Nginx.shared()
         let helper = try ChildProcess(
             [TestHelper.path(), "get", nginx.unix(NginxSite.smallPath).absoluteString],
-            environment: ["http_proxy": "http://127.0.0.1:\(try LoopbackServer.unusedPort())"]
+            environment: ["http_proxy": "http://127.0.0.1:\(try LoopbackServer.refusingPort())"]
         )
         let answers = await helper.remainingLines()
         #expect(answers.count == 1)

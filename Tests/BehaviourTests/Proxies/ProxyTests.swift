@@ -93,7 +93,7 @@ struct ProxyTests {
 
     @Test("One that refuses connections")
     func unreachable() async throws {
-        let settings = CurlOptions.ProxyServer(host: "127.0.0.1", port: try LoopbackServer.unusedPort())
+        let settings = CurlOptions.ProxyServer(host: "127.0.0.1", port: try LoopbackServer.refusingPort())
         let session = URLSession.through(settings)
         defer { session.invalidateAndCancel() }
         let error = try #require(await session.load("http://a.example/").error)

@@ -67,7 +67,7 @@ struct SOCKSTests {
 
     @Test("A host that can't be reached from there")
     func unreachable() async throws {
-        let url = try #require(URL(string: "http://127.0.0.1:\(try LoopbackServer.unusedPort())/"))
+        let url = try #require(URL(string: "http://127.0.0.1:\(try LoopbackServer.refusingPort())/"))
         let session = URLSession.through(try Dante.shared().server(.socks5h))
         defer { session.invalidateAndCancel() }
         let error = await session.load(url).error

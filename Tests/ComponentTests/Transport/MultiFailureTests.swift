@@ -9,7 +9,7 @@ import Testing
 struct MultiFailureTests {
     @Test("A refused connection says so: code 7, ECONNREFUSED, connecting")
     func refused() async throws {
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let transfer = try await LoopRig.use { rig in
             try await rig.run(RecordedTransfer(), TransferOptions(url: "http://127.0.0.1:\(port)/", method: "GET"))
         }

@@ -218,7 +218,7 @@ struct MultiTests {
     func failureInheritance() async throws {
         let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
         defer { server.stop() }
-        let port = try LoopbackServer.unusedPort()
+        let port = try LoopbackServer.refusingPort()
         let (first, second) = try await LoopRig.use { rig in
             let refused = TransferOptions(url: "http://127.0.0.1:\(port)/", method: "GET")
             return (

@@ -27,21 +27,28 @@ private func accept4(
 enum Sockets {
     /// A non-blocking listening socket on a numeric IPv4 or IPv6 address.
     static func listen(host: String, port: Int, backlog: Int) throws -> Int32 {
+        let descriptor = try bound(host: host, port: port, isReusable: true)
+        guard Glibc.listen(descriptor, Int32(clamping: backlog)) == 0 else {
+            defer { close(descriptor) }
+            throw LoopbackServer.SocketError(call: "listen", code: errno)
+        }
+        return descriptor
+    }
+
+    /// One that doesn't listen yet. If the port isn't reusable, nobody else can have it.
+    static func bound(host: String, port: Int, isReusable: Bool) throws -> Int32 {
         guard let number = UInt16(exactly: port) else { throw LoopbackServer.SocketError(call: "bind", code: EINVAL) }
         let family = host.contains(":") ? AF_INET6 : AF_INET
         let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let descriptor = socket(family, Int32(kind), 0)
         guard descriptor >= 0 else { throw LoopbackServer.SocketError(call: "socket", code: errno) }
         do {
-            var on: Int32 = 1
+            var on: Int32 = isReusable ? 1 : 0
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
             // Of its connections. By itself it grows to 32 MiB while the server is slow, and a client has sent what nobody has read.
             var receiveBuffer: Int32 = 64 << 10
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
             try bind(descriptor, family: family, host: host, port: number)
-            guard Glibc.listen(descriptor, Int32(clamping: backlog)) == 0 else {
-                throw LoopbackServer.SocketError(call: "listen", code: errno)
-            }
             return descriptor
         } catch {
             close(descriptor)
