@@ -201,13 +201,20 @@ final class RunLoopExecutor: Sendable {
 
     /// Gives up all work, and returns true, if none of it has begun: nothing may follow. Any thread.
     func abandon() -> Bool {
-        let hasThread = place.withLock { place in
-            if case .thread = place { return true }
+        // Freed outside of the lock.
+        let work: [Work]? = place.withLock { place in
+            var work: [Work] = []
+            switch place {
+            case .thread: return nil
+            case .waiting(let waiting): work = waiting
+            case .none: break
+            }
             place = .waiting([])
-            return false
+            return work
         }
-        if !hasThread { threads.remove(self) }
-        return !hasThread
+        guard work != nil else { return false }
+        threads.remove(self)
+        return true
     }
 
     /// Binds it to `thread` for good; returns the work that was waiting.
