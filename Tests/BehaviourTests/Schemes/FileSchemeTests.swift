@@ -61,12 +61,17 @@ struct FileSchemeTests {
         #expect([.badURL, .fileDoesNotExist].contains(await error(cut)?.code))
     }
 
+    private func pipe() throws -> URL {
+        let pipe = directory.url.appendingPathComponent("pipe")
+        try #require(mkfifo(pipe.path, 0o600) == 0)
+        return pipe
+    }
+
     @Test("Neither a pipe nor a device is opened like a file: nothing hangs, and nothing is endless")
     func special() async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let pipe = directory.url.appendingPathComponent("pipe")
-        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let pipe = try pipe()
         for url in [pipe, URL(fileURLWithPath: "/dev/zero")] {
             #expect(await session.load(url).error?.code == .cannotOpenFile)
         }
@@ -76,10 +81,15 @@ struct FileSchemeTests {
     func waitingWriter() async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let pipe = directory.url.appendingPathComponent("waited for")
-        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let pipe = try pipe()
+        let upload = URLRequest(url: try #require(URL(string: "http://127.0.0.1:\(LoopbackServer.refusingPort())/")))
         Thread { try? Data("precious".utf8).write(to: pipe) }.start()
-        for _ in 0..<50 { #expect(await session.load(pipe).error?.code == .cannotOpenFile) }
+        for _ in 0..<50 {
+            #expect(await session.load(pipe).error?.code == .cannotOpenFile)
+            await #expect { try await session.upload(for: upload, fromFile: pipe) } throws: {
+                ($0 as? URLError)?.code == .cannotOpenFile
+            }
+        }
         let reader = try FileHandle(forReadingFrom: pipe)
         #expect(try reader.readToEnd() == Data("precious".utf8))
     }

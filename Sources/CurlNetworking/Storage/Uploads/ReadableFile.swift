@@ -15,13 +15,11 @@ final class ReadableFile: Sendable {
     /// Opens the file at `url`. Blocks for as long as that takes. Errors are about `requestURL`, and name the file.
     init(_ url: URL, for requestURL: URL? = nil) throws(URLError) {
         if let refusal = Self.refusal(of: url, for: requestURL) { throw refusal }
-        // Without O_NONBLOCK, opening a pipe would wait for its other end.
-        let descriptor = uninterrupted { open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw Self.error(.unreadable(.current), url.path, for: requestURL) }
-        var status = stat()
-        if let fault = fstat(descriptor, &status) == 0 ? FileFault(status) : .unreadable(.current) {
-            close(descriptor)
-            throw Self.error(fault, url.path, for: requestURL)
+        let (descriptor, status): (Int32, stat)
+        do throws(FileFault) {
+            (descriptor, status) = try Self.open(url.path)
+        } catch {
+            throw Self.error(error, url.path, for: requestURL)
         }
         if let refusal = Self.refusal(of: descriptor, status, url.path, for: requestURL) {
             close(descriptor)
@@ -29,6 +27,22 @@ final class ReadableFile: Sendable {
         }
         self.descriptor = descriptor
         description = UploadedFile(url, status)
+    }
+
+    /// Opens the regular file at `path`. Blocks for as long as that takes. The caller closes it.
+    static func open(_ path: String) throws(FileFault) -> (descriptor: Int32, status: stat) {
+        var status = stat()
+        // Whoever waits to write to a pipe is let go as soon as it is opened.
+        guard stat(path, &status) == 0 else { throw .unreadable(.current) }
+        if let fault = FileFault(status) { throw fault }
+        // Without O_NONBLOCK, opening what has become a pipe would wait for its other end.
+        let descriptor = uninterrupted { Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+        guard descriptor >= 0 else { throw .unreadable(.current) }
+        if let fault = fstat(descriptor, &status) == 0 ? FileFault(status) : .unreadable(.current) {
+            close(descriptor)
+            throw fault
+        }
+        return (descriptor, status)
     }
 
     /// Why the file at `url` can't be an upload's, whatever is there; nil if it can.

@@ -19,14 +19,12 @@ final class FileSource: LocalSource {
 
     func open() throws(URLError) -> URLResponse {
         if let fault = url.faultAsFile { throw URLError(.badURL, url, "The URL \(fault).") }
-        var status = stat()
-        // Whoever waits to write to a pipe is let go as soon as it is opened.
-        if stat(url.path, &status) == 0, let fault = FileFault(status) { throw failure(fault) }
-        // Without O_NONBLOCK, opening what has become a pipe would wait for its other end.
-        descriptor = uninterrupted { Glibc.open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else { throw failure(.unreadable(.current)) }
-        guard fstat(descriptor, &status) == 0 else { throw failure(.unreadable(.current)) }
-        if let fault = FileFault(status) { throw failure(fault) }
+        let status: stat
+        do throws(FileFault) {
+            (descriptor, status) = try ReadableFile.open(url.path)
+        } catch {
+            throw failure(error)
+        }
         length = try? DescriptorBytes.knownLength(of: descriptor, status).get()
         return URLResponse(
             url: url,
