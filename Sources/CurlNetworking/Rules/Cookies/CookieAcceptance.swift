@@ -68,18 +68,9 @@ struct CookieAcceptance {
         // The list has no names that end in a dot: "com." would get past it, and be for all hosts "….com.".
         guard !domain.hasSuffix(".") else { return nil }
         if target.isAddress || isPublicSuffix(domain) { return domain == target.host ? domain : nil }
-        return target.domainMatches(domain) && !holdsOthers(domain, beside: target.host) ? "." + domain : nil
-    }
-
-    /// Whether anybody can register a name in `domain`, because a public suffix that `host` is, or belongs to, lies below it.
-    private func holdsOthers(_ domain: String, beside host: String) -> Bool {
-        var name = host[...]
-        while name.utf8.count > domain.utf8.count {
-            if isPublicSuffix(String(name)) { return true }
-            guard let dot = name.firstIndex(of: ".") else { break }
-            name = name[name.index(after: dot)...]
-        }
-        return false
+        // Above its site, others have names: a public suffix can have a parent that is none.
+        let site = PublicSuffixList.site(of: target.host, isSuffix: isPublicSuffix)
+        return target.domainMatches(domain) && CookieMatching.domain(domain, matches: site) ? "." + domain : nil
     }
 
     // MARK: - Security

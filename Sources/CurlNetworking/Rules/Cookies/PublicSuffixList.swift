@@ -55,7 +55,7 @@ struct PublicSuffixList: Sendable {
 
     /// The part of `host` that somebody has registered: a public suffix and one label more. An address, or a public suffix, is its own site.
     /// On a loop only once `system` has been read.
-    static func site(of host: String) -> String {
+    static func site(of host: String, isSuffix: (String) -> Bool = Self.isSuffix) -> String {
         guard !CookieMatching.isAddress(host), !isSuffix(host) else { return host }
         var site = host[...]
         while let dot = site.firstIndex(of: ".") {
