@@ -29,19 +29,21 @@ package struct FTPOptions: EasyOptions, Sendable {
         self.direction = direction
     }
 
+    private var isSecure: Bool { url.hasPrefix("ftps:") }
+
     package var sendsBody: Bool {
         if case .upload = direction { true } else { false }
     }
 
     /// The server has replied. Within libcurl, which counts from the transfer's start.
-    package func replied(to easy: EasyHandle) {
-        guard url.hasPrefix("ftps:") else { return }
+    package func noteReply(to easy: EasyHandle) {
+        guard isSecure else { return }
         try? easy.setConnectTimeout(.microseconds(easy.info(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
     }
 
     /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known beforehand.
     package var isOfFile: Bool {
-        var path = url.dropFirst(url.hasPrefix("ftps:") ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
+        var path = url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
         if let type = path.firstRange(of: ";type=") {
             if ["a", "d"].contains(path[type.upperBound...]) { return false }
             path.removeSubrange(type.lowerBound...)
@@ -64,11 +66,11 @@ package struct FTPOptions: EasyOptions, Sendable {
         try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
         // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
-        if url.hasPrefix("ftps:") {
+        if isSecure {
             try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue))
             try easy.setConnectTimeout(handshakeTimeout)
         }
-        easy.tls.hasSecureServer = url.hasPrefix("ftps:")
+        easy.tls.hasSecureServer = isSecure
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)

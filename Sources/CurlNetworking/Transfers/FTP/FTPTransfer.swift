@@ -232,7 +232,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
 extension FTPTransfer: TransferHandler {
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         shared.withLock { $0.hasHeard() }
-        if let easy { options.replied(to: easy) }
+        if let easy { options.noteReply(to: easy) }
         switch replies.consume(lines: headerLine, isProxys: easy?.speaksFTP == false) {
         case .incomplete: break
         case .complete(let head): post(.head(head))
