@@ -155,9 +155,8 @@ struct ProtectionSpaces: Sendable {
     }
 
     private mutating func mayBeStored(_ space: ProtectionSpace) -> Bool {
-        guard stored[space.origin, default: []].count < Self.maximumSpaces else {
-            return stored[space.origin]?.contains(space) == true
-        }
+        let others = stored[space.origin, default: []]
+        guard others.contains(space) || others.count < Self.maximumSpaces else { return false }
         stored[space.origin, default: []].insert(space)
         return true
     }

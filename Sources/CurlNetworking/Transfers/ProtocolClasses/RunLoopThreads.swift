@@ -201,18 +201,14 @@ final class RunLoopExecutor: Sendable {
 
     /// Gives up all work, and returns true, if none of it has begun: nothing may follow. Any thread.
     func abandon() -> Bool {
-        // Freed outside of the lock.
-        let work: [Work]? = place.withLock { place in
-            var work: [Work] = []
-            switch place {
-            case .thread: return nil
-            case .waiting(let waiting): work = waiting
-            case .none: break
-            }
+        // With its work, which is freed outside of the lock.
+        let former = place.withLock { place in
+            let former = place
+            if case .thread = former { return former }
             place = .waiting([])
-            return work
+            return former
         }
-        guard work != nil else { return false }
+        if case .thread = former { return false }
         threads.remove(self)
         return true
     }
