@@ -23,12 +23,11 @@ struct DeliveryLine<Element> {
         waiting.prepend(contentsOf: elements)
     }
 
-    /// The elements of the next turn: one, or all leading ones that can share a turn.
-    mutating func next(sharing canShare: (Element) -> Bool) -> [Element] {
-        guard let one = waiting.popFirst() else { return [] }
-        var turn = [one]
-        guard canShare(one) else { return turn }
-        while let next = waiting.first, canShare(next) {
+    /// The elements of the next turn: the first, and those directly behind it that can share its turn.
+    mutating func next(sharing canShare: (_ first: Element, _ other: Element) -> Bool) -> [Element] {
+        guard let first = waiting.popFirst() else { return [] }
+        var turn = [first]
+        while let next = waiting.first, canShare(first, next) {
             _ = waiting.popFirst()
             turn.append(next)
         }

@@ -7,12 +7,13 @@ protocol Deliverable: AnyObject, Sendable {
     func deliverNext(about task: URLSessionTask) -> Bool
 }
 
-/// Delivers messages on the delegate queue. Each message to a delegate is a separate operation, so operations that the program adds to
-/// the queue, or to its underlying queue, during one message run before the next. Any thread.
+/// Delivers messages on the delegate queue, each to a delegate as if it were a separate operation: what the program adds to the queue, or to
+/// its underlying queue, during one message runs before the next. Any thread.
 ///
 /// On a serial queue, an operation is added when the previous one has run: so there is at most one in the queue, and the tasks take turns.
-/// Handlers waiting when an operation begins share it, since nothing that the first of them adds could have run before the others. On a
-/// concurrent queue each task has its own operations, one at a time, so that a blocking handler delays no other task.
+/// Handlers waiting when an operation begins share it, since nothing that the first of them adds could have run before the others. So do
+/// messages to delegates, one of each task, until the program has added something. On a concurrent queue each task has its own operations,
+/// one at a time, so that a blocking handler delays no other task.
 final class DeliveryQueue: Sendable {
     let operations: OperationQueue
     private let ready = Mutex(DeliveryLine<Delivery>())
@@ -54,10 +55,12 @@ final class DeliveryQueue: Sendable {
 
     /// The body of an operation on a serial queue.
     private func runNext() {
-        let batch = ready.withLock { $0.next(sharing: \.isForHandler) }
+        let showsAdditions = showsAdditions
+        let batch = ready.withLock {
+            $0.next { $0.isForHandler ? $1.isForHandler : showsAdditions && !$1.isForHandler }
+        }
         for (index, delivery) in batch.enumerated() {
-            // A handler may have suspended the queue.
-            guard index == 0 || !operations.isSuspended else {
+            guard index == 0 || goesOn(with: delivery) else {
                 ready.withLock { $0.putBack(batch[index...]) }
                 break
             }
@@ -65,6 +68,16 @@ final class DeliveryQueue: Sendable {
         }
         if ready.withLock({ $0.endTurn() }) { addOperation(runNext) }
     }
+
+    /// Whether the running operation may deliver another message: the last one may have suspended the queue, or added to it what is to run
+    /// before a delegate hears more.
+    private func goesOn(with delivery: Delivery) -> Bool {
+        !operations.isSuspended && (delivery.isForHandler || operations.operationCount == 1)
+    }
+
+    /// Whether all that the program can add to the queue is counted as its operations, barriers excepted. Additions to an underlying queue
+    /// aren't.
+    private var showsAdditions: Bool { operations.underlyingQueue == nil }
 }
 
 /// An operation that can't be cancelled: the program may cancel all operations of its queue, but every task must complete.

@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("Each message to a delegate is an operation of its own", .timeLimit(.minutes(1)))
+@Suite("Each message to a delegate is like an operation of its own", .timeLimit(.minutes(1)))
 struct MessageOperationTests {
     @Test("What a message adds to the delegate queue runs before the next message", arguments: 0..<3)
     func delegateQueue(kind: Int) async throws {
@@ -44,13 +44,17 @@ struct MessageOperationTests {
         #expect(delegate.story.value == expected)
     }
 
-    @Test("With many tasks too, no message comes between another and what that has added")
-    func manyTasks() async throws {
+    @Test("With many tasks too, no message comes between another and what that has added", arguments: [true, false])
+    func manyTasks(isUnderlying: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
-        let delegate = AddingDelegate { body in queue.addOperation(body) }
+        let underlying = DispatchQueue(label: "test.delegates")
+        if isUnderlying { queue.underlyingQueue = underlying }
+        let delegate = AddingDelegate { body in
+            if isUnderlying { underlying.async(execute: body) } else { queue.addOperation(body) }
+        }
         let session = URLSession.forTest(delegate: delegate, delegateQueue: queue)
         for _ in 0..<50 { session.dataTask(with: server.url("/")).resume() }
         session.finishTasksAndInvalidate()
@@ -102,6 +106,33 @@ struct MessageOperationTests {
         queue.isSuspended = false
         try await delegate.story.wait { $0.count == 4 }
         #expect(delegate.story.value == ["data", "completed", "data", "completed"])
+        #expect(queue.count.value - before == 2)
+    }
+
+    @Test("Messages about several tasks that are due together share an operation, one of each task")
+    func together() async throws {
+        let queue = CountingQueue()
+        queue.maxConcurrentOperationCount = 1
+        let delegate = TerseDelegate()
+        let rig = try Rig(delegate: delegate, delegateQueue: queue) {
+            $0.path == "/later" ? .fault(.beforeAnyByte, then: .hang) : .text("hello")
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
+        try await delegate.story.wait { $0.count == 2 }
+        queue.isSuspended = true
+        let before = queue.count.value
+        for path in ["/", "/", "/", "/later"] { rig.session.dataTask(with: rig.url(path)).resume() }
+        // Once the last task has the connection, and the loop has made another turn, all messages about the others wait.
+        try await rig.server.waitForRequests(5)
+        let other = URLSession.forTest()
+        defer { other.invalidateAndCancel() }
+        _ = try await other.data(from: rig.url("/"))
+        queue.isSuspended = false
+        try await delegate.story.wait { $0.count == 8 }
+        #expect(delegate.story.value.suffix(6) == ["data", "data", "data", "completed", "completed", "completed"])
         #expect(queue.count.value - before == 2)
     }
 

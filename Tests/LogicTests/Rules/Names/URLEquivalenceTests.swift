@@ -13,6 +13,7 @@ struct URLEquivalenceTests {
         ("https://example.com/", ["https://example.com", "https://example.com:443", "https://example.com#a"]),
         ("http://example.com/?a/b", ["http://example.com?a/b", "http://example.com:80?a/b#c"]),
         ("http://example.com:8080/", ["http://EXAMPLE.com:8080", "http://example.com:08080/"]),
+        ("http://example.com:8080/?a", ["http://example.com:8080?a", "http://example.com:08080?a#/"]),
         ("https://example.com:80/", ["https://EXAMPLE.com:80"]),
         ("http://[::1]/a", ["HTTP://[::1]:80/a"]),
         ("http://[::1]:8080/a", ["HTTP://[::1]:8080/a"]),
