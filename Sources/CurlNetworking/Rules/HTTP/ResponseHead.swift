@@ -32,7 +32,9 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// The values of all fields of that name, in any case, joined by commas (RFC 9110 §5.3); nil if there is none.
     func combined(_ name: String) -> String? {
-        fields.contains(name) ? fields.values(of: name).joined(separator: ", ") : nil
+        guard let first = fields.index(of: name) else { return nil }
+        guard fields.index(of: name, from: first + 1) != nil else { return fields.value(at: first) }
+        return fields.values(of: name).joined(separator: ", ")
     }
 
     /// The fields for the body as it is delivered: without a length that isn't its own, because it was coded or came in chunks (RFC 9112

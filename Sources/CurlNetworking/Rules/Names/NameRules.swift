@@ -56,9 +56,11 @@ struct NameRules: Sendable {
 
     /// Whether `text` is an IPv4 or IPv6 address, the latter without brackets.
     static func isAddress(_ text: String) -> Bool {
-        guard !text.utf8.contains(0) else { return false }
-        var address = in6_addr()
-        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
+        text.withCString { characters in
+            guard strlen(characters) == text.utf8.count else { return false }
+            var address = in6_addr()
+            return inet_pton(AF_INET, characters, &address) == 1 || inet_pton(AF_INET6, characters, &address) == 1
+        }
     }
 
     static func isHost(_ text: String) -> Bool {
