@@ -37,12 +37,34 @@ struct WebSocketRequestTests {
         #expect(sent.header("Upgrade") == "websocket")
         #expect(sent.header("Content-Length") == nil)
         #expect(task.currentRequest?.url == server.webSocketURL("/chat?room=1"))
-        // Cookies are written aside.
-        await session.flush()
         let result = await session.load(server.url("/login"))
         #expect(result.error == nil)
         let cookies = server.requests[2].header("Cookie") ?? ""
         #expect(Set(cookies.components(separatedBy: "; ")) == ["session=1", "socket=2"])
+    }
+
+    @Test("Its cookies are stored when the first message is sent or received", arguments: [true, false])
+    func cookiesBeforeMessages(receives: Bool) async throws {
+        let cookies = (1...40).map { ("Set-Cookie", "c\($0)=1") }
+        let server = try LoopbackServer { request in
+            .webSocket(request, headers: cookies) { event in
+                if case .opened = event { [.frame(.text("hello"))] } else { [] }
+            }
+        }
+        defer { server.stop() }
+        for _ in 1...20 {
+            let session = URLSession.forTest()
+            defer { session.invalidateAndCancel() }
+            let task = session.webSocketTask(with: server.webSocketURL("/chat"))
+            task.resume()
+            if receives {
+                #expect(try await task.receiveText() == "hello")
+            } else {
+                try await task.send(.string("hello"))
+            }
+            #expect(session.configuration.httpCookieStorage?.cookies?.count == cookies.count)
+            task.cancel()
+        }
     }
 
     @Test("The session's own field names the protocols where neither the request nor the call does")

@@ -24,6 +24,7 @@ struct WebSocketSenderTests {
             }
             for body in bodies { body() }
         }
+        func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) {}
     }
 

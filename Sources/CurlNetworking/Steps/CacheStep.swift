@@ -414,7 +414,10 @@ final class CacheStep: Step, @unchecked Sendable {
         else { return sink }
         let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(host))
         guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
-            dropSuperseded(by: head, to: request, host)
+            // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
+            if !host.owner.isHidden || !CacheValidation.isInconclusive(head.status) {
+                dropSuperseded(by: head, to: request, host)
+            }
             return sink
         }
         return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, host)
@@ -438,6 +441,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ host: any StepHost) -> any Sink {
         write = .gathering(entry)
+        if host.owner.isHidden { return BoundedSink(limit: entry.limit) }
         // A sink that collects the body itself needs no copy.
         guard sink.wholeBody == nil else { return sink }
         return TeeSink(sink, limit: entry.limit) { [weak self, weak host] in

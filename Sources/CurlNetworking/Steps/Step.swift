@@ -166,6 +166,8 @@ protocol StepOwner: AnyObject, Sendable {
     /// Whether the task is suspended, even if the loop has yet to notice.
     var isSuspended: Bool { get }
     var isCancelled: Bool { get }
+    /// Whether it is a task of the session's own, which isn't listed and works for the cache alone.
+    var isHidden: Bool { get }
 
     /// Loop.
     func ask(_ question: TaskQuestion)

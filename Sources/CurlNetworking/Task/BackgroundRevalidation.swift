@@ -4,8 +4,8 @@ import Foundation
 
 extension StepHost {
     /// Asks the server, independently of the task, whether the stored response to the current request is still current. False if that isn't
-    /// possible: at another origin than the task's own, the independent task would take the request for one that may have the session's
-    /// credentials.
+    /// possible: there may be too many such tasks already; and at another origin than the task's own, the independent task would take the
+    /// request for one that may have the session's credentials.
     func beginRevalidation() -> Bool {
         guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url,
             mayCarrySessionCredentials(request)
@@ -13,7 +13,11 @@ extension StepHost {
             return false
         }
         let key = StoredResponse.key(of: url)
-        guard cache.revalidations.begin(key) else { return true }
+        switch cache.revalidations.begin(key) {
+        case .isUnderWay: return true
+        case .isFull: return false
+        case .begun: break
+        }
         let hasBegun = session.revalidate(request) { cache.revalidations.end(key) }
         if !hasBegun { cache.revalidations.end(key) }
         return hasBegun
@@ -43,6 +47,16 @@ extension SessionCore {
         task.resume()
         return true
     }
+}
+
+extension TaskHandle {
+    /// How long the task may take. One that revalidates a response has no owner who would cancel it, and others wait until it is over to have
+    /// theirs revalidated.
+    var resourceTimeout: Duration {
+        isHidden ? min(session.settings.resourceTimeout, Self.longestRevalidation) : session.settings.resourceTimeout
+    }
+
+    private static let longestRevalidation = Duration.seconds(300)
 }
 
 /// Forwards challenges to the session's delegate, and keeps everything else from it.

@@ -225,7 +225,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         if !clocks.haveStarted {
             let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
             let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)
-            clocks.start(session.settings.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
+            clocks.start(handle.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
         }
         clocks.setRunning(isRunning, self)
     }

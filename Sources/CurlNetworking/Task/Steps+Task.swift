@@ -25,7 +25,9 @@ extension Steps.Facts {
 extension Consumer {
     /// The sink of a task that begins. Its loop.
     func makeSink(for handle: TaskHandle) -> any Sink {
-        makeSink(handle, dividesParts: handle.session.settings.dividesParts) {
+        // Of a body that isn't stored, it only reads what keeps the connection.
+        if handle.isHidden { return BoundedSink(limit: UnwantedBody.maximumLength) }
+        return makeSink(handle, dividesParts: handle.session.settings.dividesParts) {
             FileSink(
                 handle,
                 in: handle.session.settings.temporaryDirectory,

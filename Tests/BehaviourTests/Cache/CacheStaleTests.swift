@@ -178,6 +178,60 @@ struct CacheStaleTests {
         }
     }
 
+    @Test("It ends when the body is longer than the cache takes", arguments: ["max-age=1000", "no-store"])
+    func endlessBody(control: String) async throws {
+        let count = Counter()
+        let rig = try Rig { _ in
+            count.next() == 1
+                ? .text("1").header("Cache-Control", "max-age=0, stale-while-revalidate=1000").closing()
+                : .chunked(.generated(length: 1 << 40)).header("Cache-Control", control)
+        } configure: {
+            $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
+        defer { rig.stop() }
+        for _ in 1...2 { #expect(await rig.session.load(rig.url("/")).text == "1") }
+        try await rig.server.waitForRequests(2)
+        try await rig.server.waitUntilNoConnections()
+    }
+
+    @Test("A server's error leaves what is stored, and the next use tries again", arguments: [429, 500, 503])
+    func inconclusive(status: Int) async throws {
+        let count = Counter()
+        let rig = try Rig { _ in
+            let number = count.next()
+            return number == 2
+                ? .text("trouble", status: status)
+                : .text("\(number)").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
+        }
+        defer { rig.stop() }
+        // The revalidations end unseen: each use of the stored response may overlap with one.
+        var texts: [String] = []
+        while texts.last != "3" {
+            texts.append(try #require(await rig.session.load(rig.url("/")).text))
+        }
+        #expect(texts.dropLast().allSatisfy { $0 == "1" })
+    }
+
+    @Test("If too many are under way, tasks wait for the server themselves")
+    func tooMany() async throws {
+        let mostAtOnce = 64
+        let count = Counter()
+        let rig = try Rig { request in
+            if request.path == "/last" {
+                return .text("\(count.next())").header("Cache-Control", "max-age=0, stale-while-revalidate=1000")
+            }
+            return request.header("Cache-Control") == nil
+                ? .text("1").header("Cache-Control", "max-age=0, stale-while-revalidate=1000") : .never
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 100
+        }
+        defer { rig.stop() }
+        for _ in 1...2 {
+            for number in 1...mostAtOnce { #expect(await rig.session.load(rig.url("/\(number)")).text == "1") }
+        }
+        for number in 1...3 { #expect(await rig.session.load(rig.url("/last")).text == "\(number)") }
+    }
+
     @Test("A session that is invalidated doesn't wait for it", arguments: [true, false])
     func invalidation(cancels: Bool) async throws {
         let isAsked = Gate()

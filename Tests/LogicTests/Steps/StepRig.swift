@@ -26,6 +26,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
     var earliestBeginDate: Date?
     var isSuspended = false
     var isCancelled = false
+    var isHidden = false
     var task: URLSessionTask?
 
     // MARK: What the step has asked for

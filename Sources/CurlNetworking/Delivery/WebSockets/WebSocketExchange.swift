@@ -262,6 +262,11 @@ final class WebSocketExchange: Sendable {
 
     // MARK: - The connection's side, on the loop
 
+    /// Runs `action` once the program may learn that the web socket is open: now if nobody is to learn it.
+    func whenShown(_ action: @escaping () -> Void) {
+        if let owner { owner.whenShown(action) } else { action() }
+    }
+
     /// The web socket is open, and speaks this protocol.
     func opened(_ subprotocol: String?) {
         let owner = owner

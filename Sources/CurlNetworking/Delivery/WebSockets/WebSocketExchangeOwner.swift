@@ -10,6 +10,9 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// Has the delegate queue make the calls. Called without a lock.
     func deliverCalls()
 
+    /// Runs `action` once the response that opens the web socket may be shown, which is when its cookies are stored. Loop.
+    func whenShown(_ action: @escaping () -> Void)
+
     /// Loop.
     func tell(_ event: TaskEvent)
 

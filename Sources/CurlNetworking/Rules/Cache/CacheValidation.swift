@@ -87,4 +87,7 @@ enum CacheValidation {
 
     /// The statuses that count as server errors.
     static let errorStatuses: Set<Int> = [500, 502, 503, 504]
+
+    /// Whether a response with that status leaves open what the server would have answered in order, or without haste.
+    static func isInconclusive(_ status: Int) -> Bool { status == 429 || status >= 500 }
 }

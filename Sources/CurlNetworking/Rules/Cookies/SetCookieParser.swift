@@ -112,7 +112,7 @@ enum CookieDate {
                 year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
             }
         }
-        guard let time, let day, let month, let year else { return nil }
+        guard let time, time.second < 60, let day, let month, let year else { return nil }
         return CivilTime(
             year: year,
             month: month,

@@ -4,12 +4,25 @@ import CurlNetworkingLocks
 /// thread.
 final class Revalidations: Sendable {
     private let keys = Mutex<Set<String>>([])
-    /// At once. Further ones are left to the next task that uses the response.
+    /// At once: the others must not fill the session's places with requests that nobody waits for.
     private static let maximum = 64
 
-    /// False if one for `key` is under way already. If true, call `end`.
-    func begin(_ key: String) -> Bool {
-        keys.withLock { keys in keys.count < Self.maximum && keys.insert(key).inserted }
+    enum Beginning {
+        /// Has to be followed by `end`.
+        case begun
+        /// There is one for the same URL.
+        case isUnderWay
+        /// There are as many as there may be.
+        case isFull
+    }
+
+    func begin(_ key: String) -> Beginning {
+        keys.withLock { keys in
+            if keys.contains(key) { return .isUnderWay }
+            guard keys.count < Self.maximum else { return .isFull }
+            keys.insert(key)
+            return .begun
+        }
     }
 
     func end(_ key: String) {

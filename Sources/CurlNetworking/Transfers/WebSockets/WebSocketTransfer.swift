@@ -21,6 +21,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case awaitingAnswer(Order)
         /// The response doesn't open a web socket; why.
         case answered(WebSocketRefusal)
+        /// The response opens a web socket, once its cookies are stored.
+        case opening
         case open(WebSocketConnection)
         case over
     }
@@ -71,14 +73,14 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.setPaused(isPaused)
         case .awaitingAnswer: heads.channel?.setReading(!isPaused)
-        case .idle, .connecting, .answered, .over: break
+        case .idle, .connecting, .answered, .opening, .over: break
         }
     }
 
     /// An open web socket may be silent for as long as it likes.
     var lastActivity: MonotonicTime? {
         switch state {
-        case .idle, .connecting, .awaitingAnswer, .answered: heads.activity
+        case .idle, .connecting, .awaitingAnswer, .answered, .opening: heads.activity
         case .open, .over: nil
         }
     }
@@ -87,7 +89,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .idle, .connecting: heads.phase
         case .awaitingAnswer: .sending
-        case .answered, .open, .over: .receiving
+        case .answered, .opening, .open, .over: .receiving
         }
     }
 
@@ -136,6 +138,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .awaitingAnswer(let order): receive(bytes, order)
         // The body of a response that doesn't open a web socket.
         case .answered: channel.setReading(false)
+        case .opening: break
         case .idle, .connecting, .over: break
         }
     }
@@ -169,7 +172,9 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             guard case .deliver = try delegate.transfer(self, received: received), let channel = heads.channel else {
                 return fail(.invalidHead(request.url))
             }
-            open(channel, agreement, rest, order)
+            state = .opening
+            exchange.whenShown { [weak self] in self?.open(channel, agreement, rest, order) }
+            if case .opening = state { channel.setReading(false) }
         } catch {
             fail(error)
         }
@@ -181,6 +186,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         _ rest: [UInt8],
         _ order: Order
     ) {
+        guard case .opening = state else { return }
         let connection = WebSocketConnection(
             channel,
             exchange,
@@ -193,6 +199,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         state = .open(connection)
         if !order.countsInLimits { delegate.transferLeftConnection(self) }
         exchange.opened(agreement.subprotocol)
+        channel.setReading(true)
         connection.start(isPaused: heads.isPaused)
     }
 
@@ -215,14 +222,15 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .open(let connection): connection.reachedEnd()
         case .awaitingAnswer:
             fail(URLError(.networkConnectionLost, request.url, TransferFailure.noHead.text))
-        case .idle, .connecting, .answered, .over: break
+        // Not reported while nothing is read.
+        case .idle, .connecting, .answered, .opening, .over: break
         }
     }
 
     func channel(_ channel: Channel, failed failure: TransferFailure) {
         switch state {
         case .open(let connection): connection.failed(failure)
-        case .idle, .connecting, .awaitingAnswer:
+        case .idle, .connecting, .awaitingAnswer, .opening:
             finish(heads.error(after: failure))
         // Whoever decides about the response doesn't need the connection.
         case .answered, .over: break

@@ -22,6 +22,7 @@ struct WebSocketExchangeTests {
             return true
         }
         func deliverCalls() {}
+        func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) {}
 
         /// What the delegate queue would do.

@@ -120,6 +120,12 @@ struct CookieDateTests {
         #expect(CookieDate.parse("01 Jan 69 00:00:00") == Date(timeIntervalSince1970: 3_124_224_000))
     }
 
+    @Test("There is no leap second")
+    func leapSecond() {
+        #expect(CookieDate.parse("31 Dec 2098 23:59:59") != nil)
+        #expect(CookieDate.parse("31 Dec 2098 23:59:60") == nil)
+    }
+
     @Test("Leap days exist in leap years only")
     func leapDays() {
         #expect(CookieDate.parse("29 Feb 2024 12:00:00") == Date(timeIntervalSince1970: 1_709_208_000))
