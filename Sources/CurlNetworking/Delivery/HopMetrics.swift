@@ -93,12 +93,16 @@ extension HopMetrics {
     var secureConnectionStart: Date? { isSecure ? date(connecting?.connected) : nil }
     var secureConnectionEnd: Date? { isSecure ? date(connecting?.secured) : nil }
 
-    var requestStart: Date? { source == .network ? date(statistics?.requestStarted) : start }
+    var requestStart: Date? {
+        guard source == .network else { return start }
+        // libcurl may still have the time of an earlier try, on a connection that has gone since.
+        return date(statistics?.requestStarted).map { max($0, connectEnd ?? $0) }
+    }
 
     /// If libcurl doesn't report it, a request without a body ends at its start, and one with a body when its last byte was handed over.
     var requestEnd: Date? {
         guard let requestStart else { return nil }
-        if let sent = date(statistics?.requestSent) { return sent }
+        if let sent = date(statistics?.requestSent) { return max(requestStart, sent) }
         guard let bodySent else { return requestStart }
         return max(requestStart, min(bodySent, responseStart ?? bodySent))
     }
@@ -115,7 +119,8 @@ extension HopMetrics {
 
     var responseEnd: Date? {
         guard let responseStart else { return nil }
-        guard source == .network else { return end }
+        // The system's clock may have been set back meanwhile.
+        guard source == .network else { return end.map { max(start, $0) } }
         // Two clocks have been read.
         return date(statistics?.total).map { max(responseStart, $0) }
     }

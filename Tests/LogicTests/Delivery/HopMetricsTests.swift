@@ -53,6 +53,26 @@ struct HopMetricsTests {
         #expect(failed.connectEnd == nil)
     }
 
+    @Test("A request starts when its connection stands at the earliest, though libcurl has the time of an earlier try")
+    func repeated() throws {
+        let hop = try Self.hop("https://example.com/") {
+            $0.secured = .milliseconds(60)
+            $0.requestSent = .milliseconds(50)
+        }
+        #expect([hop.connectEnd, hop.requestStart, hop.requestEnd].map(Self.time) == [60, 60, 60])
+    }
+
+    @Test("No hop ends before it starts, though the clock is set back meanwhile")
+    func clockSetBack() throws {
+        var hop = HopMetrics(URLRequest(url: try Sample.url("http://example.com/")), source: .other, start: Self.start)
+        hop.response = TaskResponse(
+            ResponseHead(version: "HTTP/1.1", status: 200, fields: []),
+            at: try Sample.url("http://example.com/")
+        )
+        hop.end = Self.start - 3600
+        #expect([hop.responseStart, hop.responseEnd].map(Self.time) == [0, 0])
+    }
+
     @Test("A connection used again has no stages of its own")
     func reused() throws {
         let hop = try Self.hop("https://example.com/") { $0.newConnections = 0 }
