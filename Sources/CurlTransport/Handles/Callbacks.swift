@@ -25,8 +25,12 @@ enum Callbacks {
         let buffer = UnsafeMutableRawBufferPointer(start: pointer, count: size * count)
         let easy = easy(context)
         switch easy.needsBody(into: buffer) {
+        case .bytes(0):
+            guard easy.multi?.mayEndBody(of: easy) ?? true else { return Int(CURL_READFUNC_PAUSE) }
+            easy.http2Input.bodyEnded()
+            return 0
         case .bytes(let count):
-            if count == 0 { easy.http2Input.bodyEnded() }
+            easy.http2Input.gave(count)
             return count
         case .pause: return Int(CURL_READFUNC_PAUSE)
         case .abort: return Int(CURL_READFUNC_ABORT)

@@ -18,11 +18,17 @@ import CCurlNetworkingLibcurl
 /// request's body the server takes. HTTP/2 frames say where a response ends, so libcurl is kept from looking at the length where the head comes
 /// before the body has been sent. The handler has to look at it.
 ///
+/// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the connection's
+/// input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced by others'. So
+/// it isn't told before all that it has read is distributed, and then only in a run in which it reads nothing.
+///
 /// Nor does a transfer whose rate is limited read what has arrived meanwhile when its time has come, which libcurl may notice in any call. So it is made
 /// to read several times a second.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
+    /// Those of whose body's end libcurl is to be told, and perhaps some others.
+    private var endings: [EasyHandle] = []
     /// How many of the transfers are limited in their rate.
     private var limitedCount = 0
     private var readsForLimited = false
@@ -37,7 +43,7 @@ struct HTTP2StalledInput {
     }
 
     /// There is nothing to look at.
-    var isIdle: Bool { transfers.isEmpty && suspects.isEmpty }
+    var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty }
 
     /// Called when the transfer has received or sent something: from its response's head on, it is known whether it uses HTTP/2.
     mutating func moved(_ easy: EasyHandle) {
@@ -58,6 +64,8 @@ struct HTTP2StalledInput {
         guard ignoresLength != easy.http2Input.ignoresLength else { return }
         easy.http2Input.ignoresLength = ignoresLength
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)
+        // After an error it would end the body by itself, while it distributes input.
+        _ = clibcurl_easy_set_long(easy.handle, CURLOPT_KEEP_SENDING_ON_ERROR, ignoresLength ? 1 : 0)
     }
 
     private static let multiplexedStatus = Array("HTTP/2 ".utf8)
@@ -78,6 +86,7 @@ struct HTTP2StalledInput {
     ///
     /// - Parameter hasOthers: Whether there are other transfers, which may share its connection.
     mutating func left(_ easy: EasyHandle, _ result: TransferResult?, hasOthers: Bool) {
+        endings.removeAll { $0 === easy }
         switch easy.http2Input.isMultiplexed {
         case true?:
             transfers[ObjectIdentifier(easy)] = nil
@@ -112,9 +121,48 @@ struct HTTP2StalledInput {
         return transfers.values.filter { $0.http2Input.isLimited && !$0.isPaused }
     }
 
+    /// Called when the handler has nothing more to send: whether libcurl has to wait before it is told. Within libcurl.
+    mutating func delaysEnd(of easy: EasyHandle) -> Bool {
+        // It has yet to send some of what it was given, and wants to know only whether something can be added: it asks again.
+        guard easy.info(CURLINFO_SIZE_UPLOAD_T) >= easy.http2Input.givenBytes else { return false }
+        switch easy.http2Input.bodyEnd {
+        case .told: return false
+        case .waiting: return true
+        // libcurl reads before it writes, and what it has read may wait for another stream.
+        case .allowed(let mark) where mark.isReached:
+            easy.http2Input.bodyEnd = .told
+            return false
+        case .allowed, .notReached: break
+        }
+        guard easy.sharing.priorKnowledge != nil || easy.negotiatedProtocol == "h2" else {
+            easy.http2Input.bodyEnd = .told
+            return false
+        }
+        easy.http2Input.bodyEnd = .waiting
+        endings.append(easy)
+        return true
+    }
+
+    /// Those of whose body's end libcurl may be told now, if nothing has come meanwhile.
+    var waitingEnds: [EasyHandle] { endings }
+
+    /// Called when libcurl is about to write for the transfer: it may be told of the body's end then if it hasn't read anything until it asks.
+    /// False if something has come meanwhile.
+    mutating func allowEnd(of easy: EasyHandle) -> Bool {
+        noteGrowth()
+        guard suspects.isEmpty, case .waiting = easy.http2Input.bodyEnd, let mark = ReadMark(easy) else { return false }
+        easy.http2Input.bodyEnd = .allowed(mark)
+        endings.removeAll { $0 === easy }
+        return true
+    }
+
+    private mutating func noteGrowth() {
+        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.bytesReceived) { addSuspect(easy) }
+    }
+
     /// The sockets that libcurl is to look at now.
     mutating func takeSockets() -> [Int32] {
-        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.bytesReceived) { addSuspect(easy) }
+        noteGrowth()
         guard !suspects.isEmpty else { return [] }
         defer { suspects.removeAll(keepingCapacity: true) }
         return suspects.values.flatMap(\.sockets)
@@ -140,8 +188,31 @@ struct HTTP2StalledInput {
     /// Whether libcurl has put all of the request's body into frames. False without a body.
     private static func hasSentBody(_ easy: EasyHandle) -> Bool {
         guard easy.sendsBody else { return false }
+        if case .told = easy.http2Input.bodyEnd { return true }
         let length = easy.info(CURLINFO_CONTENT_LENGTH_UPLOAD_T)
-        return length < 0 ? easy.http2Input.bodyHasEnded : easy.info(CURLINFO_SIZE_UPLOAD_T) >= length
+        return length >= 0 && easy.info(CURLINFO_SIZE_UPLOAD_T) >= length
+    }
+}
+
+/// How much has been read from a transfer's socket.
+struct ReadMark {
+    /// The socket, and how many bytes. nil where the system doesn't say, as for sockets that aren't TCP's.
+    private let place: (socket: Int32, count: Int64)?
+
+    /// nil if bytes arrive at this moment.
+    init?(_ easy: EasyHandle) {
+        guard let socket = easy.connections?.socket(of: easy), let count = CallWatch.bytesRead(from: socket) else {
+            place = nil
+            return
+        }
+        guard count.lowerBound == count.upperBound else { return nil }
+        place = (socket, count.lowerBound)
+    }
+
+    /// Whether certainly nothing has been read since. True where the system doesn't say.
+    var isReached: Bool {
+        guard let place, let now = CallWatch.bytesRead(from: place.socket) else { return true }
+        return now.upperBound <= place.count
     }
 }
 
@@ -158,9 +229,20 @@ struct HTTP2InputState {
     private(set) var wasReadFor = false
     /// How often it has been since the handler last said that nothing follows.
     private var reads = 0
-    /// The handler has said that nothing follows.
-    private(set) var bodyHasEnded = false
+    var bodyEnd = BodyEnd.notReached
+    /// How much of the body libcurl was given.
+    private(set) var givenBytes: Int64 = 0
     private var bytesReceived: Int64 = 0
+
+    /// What libcurl knows of the body's end, where it has to ask for that.
+    enum BodyEnd {
+        case notReached
+        /// Nothing follows, but libcurl was told to wait.
+        case waiting
+        /// libcurl is to be told when it asks next, unless it has read on.
+        case allowed(ReadMark)
+        case told
+    }
 
     /// When libcurl has put all of the body into frames, at most the last one, of up to 16 KiB, still waits for the socket, which takes that
     /// within a few events; but the connection's other uploads may write for hours.
@@ -184,13 +266,24 @@ struct HTTP2InputState {
     /// so this may be the one in which the end goes out.
     mutating func bodyEnded() {
         (wasReadFor, reads) = (false, 0)
-        bodyHasEnded = true
+    }
+
+    /// libcurl gets the next bytes of the body.
+    mutating func gave(_ count: Int) {
+        givenBytes += Int64(count)
+    }
+
+    /// From now on libcurl may read again. Whether it has asked for more of the body.
+    mutating func endAllowance() -> Bool {
+        guard case .allowed = bodyEnd else { return true }
+        bodyEnd = .notReached
+        return false
     }
 
     /// The body is sent again from an earlier point.
     mutating func rewound() {
         (wasReadFor, reads) = (false, 0)
-        bodyHasEnded = false
+        (bodyEnd, givenBytes) = (.notReached, 0)
     }
 
     mutating func hasGrown(to bytesReceived: Int64) -> Bool {

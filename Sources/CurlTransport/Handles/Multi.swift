@@ -28,7 +28,7 @@ package final class Multi {
     /// Handles whose handlers were called since they were last settled, each once.
     private var unsettled = WorkList<EasyHandle>()
     private var isSettlingScheduled = false
-    @exclusivity(unchecked) private var stalledInput: HTTP2StalledInput?
+    @exclusivity(unchecked) var stalledInput: HTTP2StalledInput?
     private var isRecheckScheduled = false
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
@@ -333,7 +333,18 @@ package final class Multi {
         act(on: CURL_SOCKET_BAD, 0)
     }
 
-    private func act(on socket: Int32, _ action: Int32) {
+    /// Runs them until none is due. False if they go on and on.
+    func runDueTimers() -> Bool {
+        for _ in 0..<16 {
+            timers.areDue = false
+            runTimers()
+            settleHandlers()
+            if !timers.areDue { return true }
+        }
+        return false
+    }
+
+    func act(on socket: Int32, _ action: Int32) {
         guard case .open(let handle) = handle else { return }
         if action & CURL_CSELECT_OUT != 0 { stalledInput?.wrote(on: socket) }
         var stillRunning: Int32 = 0
@@ -352,33 +363,9 @@ package final class Multi {
     /// Called by the loop before it sleeps: see `HTTP2StalledInput`. True if that may have produced something to do.
     func recheckConnections() -> Bool {
         isRecheckScheduled = false
-        guard !isClosed, let sockets = stalledInput?.takeSockets() else { return false }
-        for socket in sockets {
-            act(on: socket, CURL_CSELECT_IN)
-            settleHandlers()
-        }
-        let uploads = stalledInput?.takeUploads() ?? []
-        // It reads before it writes, so the end of the body that goes out in one run is noticed in the next; and a socket that was full for the
-        // first may take it in the second.
-        for easy in uploads { read(for: easy, times: 3) }
-        let limited = stalledInput?.takeLimited() ?? []
-        for easy in limited { read(for: easy, times: 1) }
-        armLimitedReads()
-        return !sockets.isEmpty || !uploads.isEmpty || !limited.isEmpty
-    }
-
-    /// Makes libcurl read for this transfer, which runs, though nothing says that anything has arrived.
-    private func read(for easy: EasyHandle, times: Int) {
-        for _ in 0..<times {
-            // What is due already would take that chance away from it.
-            runTimers()
-            settleHandlers()
-            guard easy.multi === self, !easy.isPaused, !isBroken else { return }
-            pause(easy, CURLPAUSE_RECV)
-            pause(easy, CURLPAUSE_CONT)
-            runTimers()
-            settleHandlers()
-        }
+        guard !isClosed, stalledInput != nil else { return false }
+        defer { armLimitedReads() }
+        return HTTP2Recheck(multi: self).run()
     }
 
     /// https://curl.se/libcurl/c/curl_easy_pause.html
@@ -418,7 +405,7 @@ package final class Multi {
     }
 
     /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads more.
-    private func settleHandlers() {
+    func settleHandlers() {
         guard !unsettled.isEmpty else { return }
         let settling = unsettled.take()
         for easy in settling {
@@ -574,6 +561,13 @@ package final class Multi {
     /// A line of a response's head came for a transfer that sends a body.
     func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
         if stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
+    }
+
+    /// The handler has nothing more to send. Whether libcurl may be told so now; otherwise it is told to wait. Within libcurl.
+    func mayEndBody(of easy: EasyHandle) -> Bool {
+        guard stalledInput?.delaysEnd(of: easy) == true else { return true }
+        needsRecheck()
+        return false
     }
 
     func needsSettling(_ easy: EasyHandle) {

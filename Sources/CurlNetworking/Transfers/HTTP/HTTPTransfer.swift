@@ -330,6 +330,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         guard let body = sending.body else { return .bytes(0) }
         if sending.wait == .lost { return .abort }
+        if isRefused { return .bytes(0) }
         guard delegate.transferMaySend(self) else {
             sending.refused()
             return .pause
@@ -349,6 +350,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = error
             return .abort
         }
+    }
+
+    /// Whether the server has answered with an error before it had the body, over HTTP/2 and where libcurl is kept from ending it then.
+    private var isRefused: Bool {
+        guard let head = receiving.head, easy?.ignoresResponseLength == true else { return false }
+        return head.status >= 400 && head.status != 417
     }
 
     var wholeBodyLength: Int64? { sending.isComplete ? sending.count : nil }
