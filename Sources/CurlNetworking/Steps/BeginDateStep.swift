@@ -51,7 +51,12 @@ final class BeginDateStep: Step, @unchecked Sendable {
         Duration(timeInterval: min(remaining, 60))
     }
 
+    /// Whether the date has yet to come, or be looked at.
+    var isDelayed: Bool { if case .delayed = state { true } else { false } }
+
+    /// The date has come.
     private func ask(_ host: any StepHost) -> RequestVerdict {
+        defer { host.rearmClocks() }
         guard asks, host.owner.isWatched, let request = host.request else {
             state = .begun
             return .pass

@@ -79,6 +79,9 @@ struct Steps {
         (cookies, beginDate, file, stream, upload) = (nil, nil, nil, nil, nil)
     }
 
+    /// The begin date has yet to come.
+    var arePutOff: Bool { beginDate?.isDelayed ?? false }
+
     // MARK: - Calling them
 
     /// False if a step has to wait.

@@ -9,7 +9,8 @@ protocol ClocksOwner: AnyObject {
     var idleEnd: MonotonicTime? { get }
     /// The idle clock begins anew, if a transfer is running.
     func restartIdleClock()
-    /// Whether the resource clock should run, which it needn't once the whole response has arrived; nil before the task was first resumed.
+    /// Whether the resource clock should run, which it doesn't before a begin date, and needn't once the whole response has arrived; nil before the
+    /// task was first resumed.
     var runsResourceClock: Bool? { get }
 }
 
@@ -36,9 +37,9 @@ struct Clocks {
     var haveStarted: Bool { resource != nil }
 
     /// Creates the clocks, stopped; `expired` is called when one of them may have run out.
-    mutating func start(_ limit: Duration, from beginning: MonotonicTime, expired: @escaping () -> Void) {
+    mutating func start(_ limit: Duration, expired: @escaping () -> Void) {
         deadline = Deadline(action: expired)
-        resource = ResourceClock(limit, from: beginning)
+        resource = ResourceClock(limit)
     }
 
     /// Starts or stops the resource clock.

@@ -222,17 +222,17 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     /// The clocks start when the task is first resumed; a begin date delays them.
     private func setResourceClock(isRunning: Bool) {
-        if !clocks.haveStarted {
-            let delay = steps.beginDate.map { _ in max(0, handle.earliestBeginDate?.timeIntervalSinceNow ?? 0) } ?? 0
-            let beginning = pool.loop.now + (delay > 0 ? Duration(timeInterval: delay) : .zero)
-            clocks.start(handle.resourceTimeout, from: beginning) { [unowned self] in checkClocks() }
-        }
-        clocks.setRunning(isRunning, self)
+        if !clocks.haveStarted { clocks.start(handle.resourceTimeout) { [unowned self] in checkClocks() } }
+        clocks.setRunning(isRunning && !steps.arePutOff, self)
     }
 
     func restartIdleClock() { phase.transfer?.noteActivity() }
 
-    func rearmClocks() { clocks.arm(self) }
+    func rearmClocks() {
+        // The begin date may have come.
+        if steps.beginDate != nil, let runs = runsResourceClock { clocks.setRunning(runs, self) }
+        clocks.arm(self)
+    }
 
     // MARK: - The end
 
@@ -285,7 +285,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 extension Loader: ClocksOwner {
     var loop: EventLoop { pool.loop }
     var runsResourceClock: Bool? {
-        phase.hasWholeResponse ? false : handle.shared.withLock { $0.machine.runsResourceClock }
+        phase.hasWholeResponse || steps.arePutOff ? false : handle.shared.withLock { $0.machine.runsResourceClock }
     }
 
     var idleEnd: MonotonicTime? {

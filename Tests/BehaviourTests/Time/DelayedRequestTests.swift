@@ -31,6 +31,26 @@ struct DelayedRequestTests {
         #expect(story == ["created", "delayed request", "response", "data", "metrics", "completed"])
     }
 
+    @Test("The resource clock waits for the date, however that moves, as if the system's clock had been set")
+    func movedDate() async throws {
+        let rig = try Rig { _ in
+            .text("hello")
+        } configure: {
+            $0.timeoutIntervalForResource = 0.5
+        }
+        defer { rig.stop() }
+        let result = Watched<HandlerResult?>(nil)
+        let task = rig.session.dataTask(with: rig.url("/")) { data, response, error in
+            result.update { $0 = HandlerResult(data, response, error) }
+        }
+        task.earliestBeginDate = Self.soon(0.5)
+        task.resume()
+        task.earliestBeginDate = Self.soon(2)
+        try await result.wait { $0 != nil }
+        #expect(result.value?.error == nil)
+        #expect(result.value?.text == "hello")
+    }
+
     @Test("The delegate can have another request sent")
     func replaced() async throws {
         let server = try LoopbackServer { .echoBody($0) }

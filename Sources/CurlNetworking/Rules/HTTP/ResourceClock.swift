@@ -1,19 +1,16 @@
 import CurlTransport
 
-/// The time that a task may take in total (`timeoutIntervalForResource`). The clock is stopped while the task is suspended.
+/// The time that a task may take in total (`timeoutIntervalForResource`). The clock is stopped before the task's begin date and while the task is suspended.
 struct ResourceClock: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case running(end: MonotonicTime)
         case stopped(rest: Duration)
     }
 
-    /// No time is used before this, such as before a begin date.
-    private let beginning: MonotonicTime
     private var state: State
 
     /// A stopped clock.
-    init(_ limit: Duration, from beginning: MonotonicTime) {
-        self.beginning = beginning
+    init(_ limit: Duration) {
         state = .stopped(rest: limit)
     }
 
@@ -29,9 +26,9 @@ struct ResourceClock: Equatable, Sendable {
     mutating func setRunning(_ isRunning: Bool, at now: MonotonicTime) -> Bool {
         switch (state, isRunning) {
         case (.stopped(let rest), true):
-            state = .running(end: max(now, beginning) + rest)
+            state = .running(end: now + rest)
         case (.running(let end), false):
-            state = .stopped(rest: max(.zero, end - max(now, beginning)))
+            state = .stopped(rest: max(.zero, end - now))
         case (.running, true), (.stopped, false):
             return false
         }

@@ -9,7 +9,7 @@ struct ResourceClockTests {
 
     @Test("It stands still until it is let run, and then ends a limit later")
     func running() {
-        var clock = ResourceClock(.seconds(10), from: Self.time(100))
+        var clock = ResourceClock(.seconds(10))
         #expect(clock.end == nil)
         #expect(clock.setRunning(true, at: Self.time(100)) == true)
         #expect(clock.end == Self.time(110))
@@ -19,7 +19,7 @@ struct ResourceClockTests {
 
     @Test("The time for which it stands still counts for nothing, however often")
     func stopping() {
-        var clock = ResourceClock(.seconds(10), from: Self.time(100))
+        var clock = ResourceClock(.seconds(10))
         for round in 0..<5 as Range<Int64> {
             #expect(clock.setRunning(true, at: Self.time(100 + 1000 * round)) == true)
             #expect(clock.end == Self.time(110 + 1000 * round - 2 * round))
@@ -31,22 +31,9 @@ struct ResourceClockTests {
         #expect(clock.end == Self.time(9000))
     }
 
-    @Test("Before the beginning nothing is used up, suspended or not")
-    func beginning() {
-        var clock = ResourceClock(.seconds(10), from: Self.time(100))
-        #expect(clock.setRunning(true, at: Self.time(50)) == true)
-        #expect(clock.end == Self.time(110))
-        #expect(clock.setRunning(false, at: Self.time(60)) == true)
-        #expect(clock.setRunning(true, at: Self.time(70)) == true)
-        #expect(clock.end == Self.time(110))
-        #expect(clock.setRunning(false, at: Self.time(80)) == true)
-        #expect(clock.setRunning(true, at: Self.time(200)) == true)
-        #expect(clock.end == Self.time(210))
-    }
-
     @Test("Stopped late, it has nothing left and no less")
     func late() {
-        var clock = ResourceClock(.seconds(10), from: Self.time(100))
+        var clock = ResourceClock(.seconds(10))
         #expect(clock.setRunning(true, at: Self.time(100)) == true)
         #expect(clock.setRunning(false, at: Self.time(500)) == true)
         #expect(clock.setRunning(true, at: Self.time(600)) == true)
@@ -55,10 +42,10 @@ struct ResourceClockTests {
 
     @Test("A limit of centuries is no trouble")
     func centuries() {
-        var clock = ResourceClock(.seconds(Int64.max), from: MonotonicTime(nanoseconds: .max))
+        var clock = ResourceClock(.seconds(Int64.max))
         for _ in 0..<3 {
             #expect(clock.setRunning(true, at: Self.time(1)) == true)
-            #expect(clock.end == MonotonicTime(nanoseconds: .max))
+            #expect(clock.end.map { $0 > Self.time(9_000_000_000) } == true)
             #expect(clock.setRunning(false, at: Self.time(2)) == true)
         }
     }
