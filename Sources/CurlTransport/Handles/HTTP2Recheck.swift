@@ -19,7 +19,7 @@ struct HTTP2Recheck {
         for easy in limited { read(for: easy, times: 1) }
         if !sockets.isEmpty || !uploads.isEmpty || !limited.isEmpty { return true }
         // Nothing was left in libcurl's buffers.
-        let endings = multi.stalledInput?.waitingEnds ?? []
+        let endings = multi.stalledInput?.waitingEnds() ?? []
         return endings.reduce(false) { endBody(of: $1) || $0 }
     }
 

@@ -27,7 +27,7 @@ import CCurlNetworkingLibcurl
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
-    /// Those of whose body's end libcurl is to be told, and perhaps some others.
+    /// Those of whose body's end libcurl is to be told.
     private var endings: [EasyHandle] = []
     /// How many of the transfers are limited in their rate.
     private var limitedCount = 0
@@ -144,7 +144,11 @@ struct HTTP2StalledInput {
     }
 
     /// Those of whose body's end libcurl may be told now, if nothing has come meanwhile.
-    var waitingEnds: [EasyHandle] { endings }
+    mutating func waitingEnds() -> [EasyHandle] {
+        // Others have begun to send the body again.
+        endings.removeAll { easy in if case .waiting = easy.http2Input.bodyEnd { false } else { true } }
+        return endings
+    }
 
     /// Called when libcurl is about to write for the transfer: it may be told of the body's end then if it hasn't read anything until it asks.
     /// False if something has come meanwhile.
