@@ -125,22 +125,17 @@ struct HTTP2StalledInput {
     mutating func delaysEnd(of easy: EasyHandle) -> Bool {
         // It has yet to send some of what it was given, and wants to know only whether something can be added: it asks again.
         guard easy.info(CURLINFO_SIZE_UPLOAD_T) >= easy.http2Input.givenBytes else { return false }
+        let mayBeTold: Bool
         switch easy.http2Input.bodyEnd {
         case .told: return false
         case .waiting: return true
         // libcurl reads before it writes, and what it has read may wait for another stream.
-        case .allowed(let mark) where mark.isReached:
-            easy.http2Input.bodyEnd = .told
-            return false
-        case .allowed, .notReached: break
+        case .allowed(let mark): mayBeTold = mark.isCurrent
+        case .notReached: mayBeTold = !easy.sharing.isMultiplexed(easy.negotiatedProtocol)
         }
-        guard easy.sharing.priorKnowledge != nil || easy.negotiatedProtocol == "h2" else {
-            easy.http2Input.bodyEnd = .told
-            return false
-        }
-        easy.http2Input.bodyEnd = .waiting
-        endings.append(easy)
-        return true
+        easy.http2Input.bodyEnd = mayBeTold ? .told : .waiting
+        if !mayBeTold { endings.append(easy) }
+        return !mayBeTold
     }
 
     /// Those of whose body's end libcurl may be told now, if nothing has come meanwhile.
@@ -214,7 +209,7 @@ struct ReadMark {
     }
 
     /// Whether certainly nothing has been read since. True where the system doesn't say.
-    var isReached: Bool {
+    var isCurrent: Bool {
         guard let place, let now = CallWatch.bytesRead(from: place.socket) else { return true }
         return now.upperBound <= place.count
     }

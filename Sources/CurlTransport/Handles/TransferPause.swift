@@ -26,8 +26,7 @@ struct HeldHead {
 
     /// nil if nobody else can make libcurl read for the transfer, or its head has come.
     init?(for easy: EasyHandle) {
-        guard easy.sharing.priorKnowledge != nil || easy.negotiatedProtocol == "h2",
-            easy.longInfo(CURLINFO_RESPONSE_CODE) < 200
+        guard easy.sharing.isMultiplexed(easy.negotiatedProtocol), easy.longInfo(CURLINFO_RESPONSE_CODE) < 200
         else { return nil }
     }
 

@@ -18,6 +18,11 @@ struct TransferSharing {
     /// How often the request may still go out; nil for any number.
     var sendsLeft: Int?
 
+    /// Whether the transfer's connection speaks HTTP/2, known before any response. `negotiated` is what TLS has agreed on.
+    func isMultiplexed(_ negotiated: @autoclosure () -> String?) -> Bool {
+        priorKnowledge != nil || negotiated() == "h2"
+    }
+
     /// Called when the request is about to go out. False if it must not any more.
     mutating func takeSend() -> Bool {
         guard let left = sendsLeft else { return true }

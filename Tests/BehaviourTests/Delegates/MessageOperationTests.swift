@@ -85,32 +85,21 @@ struct MessageOperationTests {
 
     @Test("Messages that the session's delegate is known to lack take no operation, and their questions are answered")
     func lackingMethods() async throws {
-        let queue = CountingQueue()
-        queue.maxConcurrentOperationCount = 1
-        let delegate = TerseDelegate()
-        let rig = try Rig(delegate: delegate, delegateQueue: queue) {
-            $0.path == "/later" ? .fault(.beforeAnyByte, then: .hang) : .text("hello")
-        } configure: {
-            $0.httpMaximumConnectionsPerHost = 1
-        }
-        defer { rig.stop() }
-        // Whether it has the methods is found out with the first task.
-        rig.session.dataTask(with: rig.url("/")).resume()
-        try await delegate.story.wait { $0.count == 2 }
-        queue.isSuspended = true
-        let before = queue.count.value
-        rig.session.dataTask(with: rig.url("/")).resume()
-        rig.session.dataTask(with: rig.url("/later")).resume()
-        // Once the third task has the connection, all messages about the second one wait.
-        try await rig.server.waitForRequests(3)
-        queue.isSuspended = false
-        try await delegate.story.wait { $0.count == 4 }
-        #expect(delegate.story.value == ["data", "completed", "data", "completed"])
-        #expect(queue.count.value - before == 2)
+        let (story, operations) = try await self.story(ofWaiting: 1)
+        #expect(story == ["data", "completed", "data", "completed"])
+        #expect(operations == 2)
     }
 
     @Test("Messages about several tasks that are due together share an operation, one of each task")
     func together() async throws {
+        let (story, operations) = try await self.story(ofWaiting: 3)
+        #expect(story.suffix(6) == ["data", "data", "data", "completed", "completed", "completed"])
+        #expect(operations == 2)
+    }
+
+    /// What a delegate hears of a first task, with which it is found out what it lacks, and of `count` others, all of whose messages wait until the
+    /// queue goes on; and how many operations these take.
+    private func story(ofWaiting count: Int) async throws -> (story: [String], operations: Int) {
         let queue = CountingQueue()
         queue.maxConcurrentOperationCount = 1
         let delegate = TerseDelegate()
@@ -124,16 +113,16 @@ struct MessageOperationTests {
         try await delegate.story.wait { $0.count == 2 }
         queue.isSuspended = true
         let before = queue.count.value
-        for path in ["/", "/", "/", "/later"] { rig.session.dataTask(with: rig.url(path)).resume() }
+        for _ in 0..<count { rig.session.dataTask(with: rig.url("/")).resume() }
+        rig.session.dataTask(with: rig.url("/later")).resume()
         // Once the last task has the connection, and the loop has made another turn, all messages about the others wait.
-        try await rig.server.waitForRequests(5)
+        try await rig.server.waitForRequests(count + 2)
         let other = URLSession.forTest()
         defer { other.invalidateAndCancel() }
         _ = try await other.data(from: rig.url("/"))
         queue.isSuspended = false
-        try await delegate.story.wait { $0.count == 8 }
-        #expect(delegate.story.value.suffix(6) == ["data", "data", "data", "completed", "completed", "completed"])
-        #expect(queue.count.value - before == 2)
+        try await delegate.story.wait { $0.count == 2 * (count + 1) }
+        return (delegate.story.value, queue.count.value - before)
     }
 
     @Test("A task's own delegate passes on what it lacks, also when that is known")
