@@ -16,7 +16,9 @@ struct TimeoutClockTests {
     func counting() {
         var clock = TimeoutClock(earlier: 100)
         #expect(clock.elapsed(at: after(50)) == 100)
+        #expect(!clock.isRunning)
         clock.start(at: after(50))
+        #expect(clock.isRunning)
         // It is running already.
         clock.start(at: after(55))
         #expect(clock.elapsed(at: after(60)) == 110)
@@ -26,18 +28,6 @@ struct TimeoutClockTests {
         #expect(clock.elapsed(at: after(1001)) == 111)
         #expect(clock.remaining(of: 120, at: after(1001)) == .seconds(9))
         #expect(clock.remaining(of: 120, at: after(5000)) == .zero)
-    }
-
-    @Test("It may be started for later, and waits for that")
-    func later() {
-        var clock = TimeoutClock(earlier: 100)
-        clock.start(at: after(50))
-        #expect(clock.isWaiting(at: after(20)))
-        #expect(clock.elapsed(at: after(20)) == 100)
-        #expect(clock.remaining(of: 120, at: after(20)) == .seconds(50))
-        #expect(!clock.isWaiting(at: after(60)))
-        #expect(clock.elapsed(at: after(60)) == 110)
-        #expect(clock.remaining(of: 120, at: after(60)) == .seconds(10))
     }
 
     @Test("It never counts backwards, whatever it is asked for")

@@ -317,6 +317,23 @@ extension BackgroundTests {
             #expect(error.localizedDescription.hasSuffix("Its last attempt failed: \(cause.localizedDescription)"))
         }
 
+        @Test("The time-out counts from the begin date, and still ends a task that had to wait for it")
+        func resourceTimeoutAfterBeginDate() async throws {
+            let arrival = Watched<Date?>(nil)
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in
+                arrival.update { $0 = Date() }
+                return .never
+            }
+            defer { rig.end() }
+            let task = rig.session.downloadTask(with: rig.url("/"))
+            // Longer than the time-out.
+            let date = Date(timeIntervalSinceNow: 1.5)
+            task.earliestBeginDate = date
+            task.resume()
+            #expect(try await rig.delegate.completion(of: task)?.code == .timedOut)
+            #expect(try #require(arrival.value) >= date)
+        }
+
         @Test("A download that runs out of time amid a later attempt can be resumed")
         func resourceTimeoutWhileResuming() async throws {
             let gate = Gate()

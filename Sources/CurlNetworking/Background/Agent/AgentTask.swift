@@ -132,10 +132,8 @@ final class AgentTask: @unchecked Sendable {
             new.settings.apply(to: attempt.task)
             if new.decider != old.decider { session.setDecider(new.decider, of: attempt.task) }
         }
-        if clock.isWaiting() {
-            stopClock()
-            startClock()
-        }
+        // For its begin date, which may be another now.
+        if isWaiting { startClock() }
         guard new.isSuspended != old.isSuspended else { return }
         switch phase {
         case .running(let attempt):
@@ -249,14 +247,21 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - The clock of the time-out
 
-    /// The time before the begin date doesn't count. Where the clock is running already, the time-out may be another program's.
+    /// The time before the begin date doesn't count: the clock starts when that is seen to have come. Where it is running already, the time-out
+    /// may be another program's.
     private func startClock() {
         let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
-        clock.start(at: delay > 0 ? .after(Duration(timeInterval: delay)) : .now())
+        guard delay <= 0 || isTimed else { return session.timeouts.set(self, after: BeginDateStep.nextLook(delay)) }
+        clock.start()
         session.clockStarted(self, clock.remaining(of: session.resourceTimeout))
     }
 
-    var isTimed: Bool { clock.started != nil }
+    var isTimed: Bool { clock.isRunning }
+    /// For its begin date.
+    private var isWaiting: Bool {
+        guard case .running = phase else { return false }
+        return !wish.isSuspended && !isTimed
+    }
     /// How long agents have worked on it, in seconds.
     var elapsed: TimeInterval { clock.elapsed() }
 
@@ -265,8 +270,9 @@ final class AgentTask: @unchecked Sendable {
         session.timeouts.cancel(self)
     }
 
-    /// The task has run out of time.
+    /// The task has run out of time, or its begin date may have come.
     func expire() {
+        if isWaiting { return startClock() }
         switch phase {
         // An attempt that is already being stopped ends for its first reason.
         case .running(let attempt) where attempt.stop == nil:

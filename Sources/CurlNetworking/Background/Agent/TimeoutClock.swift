@@ -7,22 +7,19 @@ struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
     private var counted: TimeInterval = 0
-    /// When it was started, or will be; nil while it is stopped.
-    private(set) var started: DispatchTime?
+    /// Nil while it is stopped.
+    private var started: DispatchTime?
 
     /// - Parameter earlier: The time that earlier agents have counted, in seconds.
     init(earlier: TimeInterval) {
         self.earlier = earlier
     }
 
-    /// `time` may lie ahead: then it counts from there. Changes nothing if it is running already.
-    mutating func start(at time: DispatchTime = .now()) {
-        if started == nil { started = time }
-    }
+    var isRunning: Bool { started != nil }
 
-    /// Whether it was started for a time that hasn't come yet.
-    func isWaiting(at now: DispatchTime = .now()) -> Bool {
-        waiting(at: now) > 0
+    /// Changes nothing if it is running already.
+    mutating func start(at now: DispatchTime = .now()) {
+        if started == nil { started = now }
     }
 
     mutating func stop(at now: DispatchTime = .now()) {
@@ -37,7 +34,7 @@ struct TimeoutClock {
 
     /// When `timeout` seconds are over, from `now`.
     func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
-        let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now) + waiting(at: now)
+        let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now)
         return left > 0 ? Duration(timeInterval: left) : .zero
     }
 
@@ -47,14 +44,7 @@ struct TimeoutClock {
     }
 
     private func running(at now: DispatchTime) -> TimeInterval {
-        started.map { Self.seconds(from: $0, to: now) } ?? 0
-    }
-
-    private func waiting(at now: DispatchTime) -> TimeInterval {
-        started.map { Self.seconds(from: now, to: $0) } ?? 0
-    }
-
-    private static func seconds(from start: DispatchTime, to end: DispatchTime) -> TimeInterval {
-        end > start ? Double(end.uptimeNanoseconds - start.uptimeNanoseconds) / 1e9 : 0
+        guard let started, now > started else { return 0 }
+        return Double(now.uptimeNanoseconds - started.uptimeNanoseconds) / 1e9
     }
 }
