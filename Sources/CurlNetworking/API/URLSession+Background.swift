@@ -22,7 +22,7 @@ extension URLSession {
         _ request: URLRequest?,
         _ steps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps
     ) -> @Sendable (SessionSettings, Steps.Facts) -> Steps {
-        guard core.configuration.identifier != nil else { return steps }
+        guard core.isBackground else { return steps }
         let refusal = BackgroundRules.refusal(of: kind, request?.url)
         return { _, _ in Steps([RefusalStep(refusal)]) }
     }

@@ -33,7 +33,7 @@ extension URLSession {
         _ consumer: Consumer,
         body: TaskBody.Source = .request
     ) -> any TaskEngine {
-        if core.configuration.identifier != nil { return makeBackgroundEngine(request, consumer, body: body) }
+        if core.isBackground { return makeBackgroundEngine(request, consumer, body: body) }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
@@ -59,7 +59,7 @@ extension URLSession {
 
     func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
-        if core.configuration.identifier != nil, let request = try? resumption.get().request.urlRequest {
+        if core.isBackground, let request = try? resumption.get().request.urlRequest {
             return makeBackgroundEngine(request, consumer, resumeData: resumeData)
         }
         return TaskHandle(

@@ -14,7 +14,7 @@ extension URLSession {
             try UploadResumption(UploadResumeData(decoding: resumeData), in: directory)
         }
         let found = try? resumption.get()
-        if core.configuration.identifier != nil, let found {
+        if core.isBackground, let found {
             return makeBackgroundEngine(
                 found.request,
                 consumer,

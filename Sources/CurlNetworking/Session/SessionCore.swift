@@ -103,6 +103,9 @@ final class SessionCore: @unchecked Sendable {
         return !MissingMethods.contains(.metrics, of: delegate)
     }
 
+    /// Whether its transfers are the agent's work.
+    var isBackground: Bool { configuration.identifier != nil }
+
     /// The program's own description of the session.
     var description: String? {
         get { shared.withLock { $0.description } }

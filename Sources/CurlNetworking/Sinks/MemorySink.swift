@@ -6,7 +6,9 @@ final class MemorySink: Sink {
     private var body = CollectedBytes()
     /// How many bytes the body is expected to have.
     private var reservation = 0
+    /// In bytes.
     private var unsettled: Int64 = 0
+    /// The delegate of an awaiting Swift task gets the bytes as well.
     private var isCopied = false
 
     /// In bytes: the most that is reserved on a server's word alone.
@@ -22,9 +24,11 @@ final class MemorySink: Sink {
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) {
-        unsettled += Int64(bytes.count)
         body.append(bytes, expected: reservation)
-        if isCopied { owner.deliver(counted: bytes) }
+        guard isCopied else { return unsettled += Int64(bytes.count) }
+        // Before the delegate gets them.
+        owner.count(Int64(bytes.count), isTold: false)
+        owner.deliver(counted: bytes)
     }
 
     func settle() {

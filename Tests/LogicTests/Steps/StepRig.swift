@@ -132,6 +132,8 @@ final class SinkRig: SinkOwner, @unchecked Sendable {
     private(set) var error: URLError?
     private(set) var delivered = Data()
     private(set) var counted: Int64 = 0
+    /// Whether bytes that are said to be counted were delivered before that.
+    private(set) var deliversUncounted = false
     private(set) var asked: [URLResponse] = []
     private(set) var parts: [PartHead] = []
     var wantsCopy = false
@@ -140,7 +142,10 @@ final class SinkRig: SinkOwner, @unchecked Sendable {
     func count(_ bytes: Int64, isTold: Bool) { counted += bytes }
     func startedOver() { counted = 0 }
     func deliver(_ bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
-    func deliver(counted bytes: UnsafeRawBufferPointer) { delivered.append(contentsOf: bytes) }
+    func deliver(counted bytes: UnsafeRawBufferPointer) {
+        delivered.append(contentsOf: bytes)
+        if delivered.count > counted { deliversUncounted = true }
+    }
     func beginPart(_ head: PartHead) throws(URLError) { parts.append(head) }
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) { delivered.append(contentsOf: bytes) }
     func whenShown(_ action: @escaping () -> Void) { action() }
