@@ -13,8 +13,6 @@ final class CacheStep: Step, @unchecked Sendable {
         case found(StoredResponse?)
         /// The response found depends on cookies, which are being read from the storage.
         case findingCookies(StoredResponse)
-        /// The response to a HEAD, held until what is stored is known; released at the deadline.
-        case comparing(ReceivedHead, HeldResponse, until: Deadline)
     }
 
     /// The state of the stored response.
@@ -42,6 +40,8 @@ final class CacheStep: Step, @unchecked Sendable {
     /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieLookup.busy
     private var write = CacheWrite.none
+    /// The latest one that the response has to wait for.
+    private var comparison: HeadComparison?
 
     // MARK: - Before the network
 
@@ -53,7 +53,7 @@ final class CacheStep: Step, @unchecked Sendable {
         case .found(let found):
             lookup = .none
             return decide(on: found, host)
-        case .none, .comparing:
+        case .none:
             return begin(host)
         }
     }
@@ -231,14 +231,7 @@ final class CacheStep: Step, @unchecked Sendable {
         guard let request else { return false }
         if stored.variant == nil, demand.reading == .anything { return true }
         let cookies = if case .found(let cookies) = cookies { cookies } else { String?.none }
-        return Self.isVariant(stored, of: SentFields(request, cookies: cookies, host))
-    }
-
-    private static func isVariant(_ stored: StoredResponse, of sent: SentFields) -> Bool {
-        guard let variant = stored.variant else {
-            return CacheVariant.matches(stored.head, stored: [], value: sent.chosenValue)
-        }
-        return CacheVariant.matches(stored.head, stored: variant, value: sent.value)
+        return stored.isVariant(of: SentFields(request, cookies: cookies, host))
     }
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
@@ -269,7 +262,10 @@ final class CacheStep: Step, @unchecked Sendable {
         let (head, request) = (received.head, received.request)
         if received.effect != .connection { connectionAudience = .nobody }
         invalidate(by: head, to: request, host)
-        if let held = compare(received, host) { return .hold(held) }
+        if Self.isConcerned(host), let comparison = HeadComparison.begin(received, host) {
+            self.comparison = comparison
+            return .hold(comparison.held)
+        }
         if let stored = selected(by: received, host) {
             return .load(stored)
         }
@@ -296,49 +292,6 @@ final class CacheStep: Step, @unchecked Sendable {
             return
         }
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
-    }
-
-    /// The response to a HEAD may show that the stored response is old, which is dropped then. Where the cache has to be asked for that one,
-    /// the task gets its own only afterwards: the program's next request must find nothing older.
-    private func compare(_ received: ReceivedHead, _ host: any StepHost) -> HeldResponse? {
-        var request = received.request
-        guard CacheStorability.describesGet(request, status: received.head.status), Self.isConcerned(host),
-            let cache = host.session.settings.cache, let url = request.url, let scheme = Scheme(url), scheme.isHTTP,
-            !scheme.isUnixSocket
-        else { return nil }
-        let key = StoredResponse.key(of: url)
-        if case .known(let stored) = cache.find(key, now: host.pool.loop.now, isInsistent: false) {
-            drop(stored, ifOlderThan: received, host)
-            return nil
-        }
-        let held = HeldResponse()
-        let deadline = Deadline { [unowned self, weak host] in if let host { compared(with: nil, held, host) } }
-        lookup = .comparing(received, held, until: deadline)
-        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.lookupTimeout)
-        request.httpMethod = "GET"
-        cache.lookUp(key, for: request) { stored in
-            host.owner.submit { self.compared(with: stored, held, host) }
-        }
-        return held
-    }
-
-    /// The cache has answered, which may no longer matter, or takes too long.
-    private func compared(with stored: StoredResponse?, _ held: HeldResponse, _ host: any StepHost) {
-        guard case .comparing(let received, let current, let deadline) = lookup, current === held else { return }
-        host.pool.loop.cancel(deadline)
-        lookup = .none
-        drop(stored, ifOlderThan: received, host)
-        host.release(held, .pass)
-    }
-
-    /// Drops `stored` if a GET with the fields of the HEAD that got `received` would be answered by it, and would get another response from the
-    /// server.
-    private func drop(_ stored: StoredResponse?, ifOlderThan received: ReceivedHead, _ host: any StepHost) {
-        let sent = SentFields(received.request, cookies: host.steps.cookies?.field, isSent: true, host)
-        guard let stored, CacheFields.isOther(received.head, than: stored.head), Self.isVariant(stored, of: sent),
-            let url = received.request.url
-        else { return }
-        host.session.settings.cache?.remove(url)
     }
 
     /// The stored response, if it is the task's response because of what was received or in spite of it.
@@ -554,10 +507,8 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     func stop(_ host: any StepHost) {
-        switch lookup {
-        case .underWay(_, let deadline), .comparing(_, _, let deadline): host.pool.loop.cancel(deadline)
-        case .none, .found, .findingCookies: break
-        }
+        comparison?.stop(host)
+        if case .underWay(_, let deadline) = lookup { host.pool.loop.cancel(deadline) }
         if case .underWay(let deadline) = write { host.pool.loop.cancel(deadline) }
         (lookup, write) = (.none, .none)
         pending = nil
