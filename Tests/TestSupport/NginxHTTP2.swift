@@ -62,6 +62,11 @@ package final class NginxHTTP2: Sendable {
                 auth_basic "nginx's vault";
                 auth_basic_user_file \(site.passwords.path);
             }
+            location /kerberos/ {
+                add_header X-Protocol $server_protocol always;
+                add_header WWW-Authenticate Negotiate always;
+                return 401;
+            }
             """
         return """
             \(Nginx.preamble(site))

@@ -203,7 +203,7 @@ struct WebSocketConnectionTests {
                 if case .success = result { count.update { $0 += 1 } } else { isOver.update { $0 = true } }
             }
         }
-        #expect(count.value == 6)
+        #expect(count.value == 42)
         await rig.close()
         try await server.waitUntilNoConnections()
     }

@@ -31,10 +31,12 @@ struct WebSocketLastWordsTests {
         }
     }
 
-    @Test("Messages that have come, and the server's status, are not lost when a message can't be sent any more")
-    func closedWhileFull() async throws {
-        // More than is read before the program has taken some.
-        let sizes = [100_000, 100_000, 100_000, 66_000]
+    /// More than is read before the program has taken some.
+    @Test(
+        "Messages that have come, and the server's status, are not lost when a message can't be sent any more",
+        arguments: [[100_000, 100_000, 100_000, 66_000], Array(repeating: 8, count: 20_000)]
+    )
+    func closedWhileFull(sizes: [Int]) async throws {
         let rig = try WebSocketRig { event in
             guard case .opened = event else { return [] }
             return sizes.map { .frame(.binary(Data(count: $0))) } + [.frame(.close(1000)), .reset]

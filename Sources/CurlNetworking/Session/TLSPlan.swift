@@ -169,7 +169,10 @@ extension CurlOptions.TLSOptions {
     private static func authorities(in environment: [String: String]) -> [TrustStore.Source] {
         let file = environment["SSL_CERT_FILE"] ?? ""
         let directories = (environment["SSL_CERT_DIR"] ?? "").split(separator: ":").map(String.init)
-        return (file.isEmpty ? [] : [.file(file)]) + directories.map { .directory($0) }
+        // As OpenSSL does, it passes over those that are missing, unless all are.
+        let existing = directories.filter { access($0, F_OK) == 0 }
+        return (file.isEmpty ? [] : [.file(file)])
+            + (existing.isEmpty ? directories : existing).map { .directory($0) }
     }
 }
 

@@ -17,6 +17,10 @@ struct Authentication {
         /// Basic: the URL that it was challenged at; nil for one that the session has.
         var url: URL?
 
+        /// Whether its connection must be used for nothing else. By Negotiate too, some servers authenticate connections, and libcurl lets any
+        /// other request have those.
+        var ownsConnection: Bool { space.scheme == .negotiate && !isShared }
+
         /// Whether it may be sent with a request for `url` that hasn't been challenged.
         func extends(to url: URL) -> Bool {
             guard space.scheme == .basic, space.party == .server, let own = self.url else { return true }
@@ -184,10 +188,11 @@ struct Authentication {
         refusals[challenger, default: Refusals()].credentials[scheme, default: []].insert(credential)
     }
 
-    /// The head is no challenge by `parties`; it may name the next nonce (RFC 7616 §3.5).
+    /// The head is no challenge by `parties`; those that can see the request may name the next nonce in it (RFC 7616 §3.5).
     mutating func noteSuccess(
         _ head: ResponseHead,
         of parties: Set<AuthenticationParty>,
+        isTunnelled: Bool = false,
         _ spaces: inout ProtectionSpaces
     ) {
         // A server whose nonces are always stale doesn't get more attempts for a proxy that is content.
@@ -195,7 +200,9 @@ struct Authentication {
         for (party, sent) in sent where parties.contains(party) {
             refusals[sent.use.space.challenger] = nil
             if uses[party]?.space == sent.use.space { uses[party]?.isAccepted = true }
-            guard var digest = sent.digest, let nonce = DigestChallenge.nextNonce(in: head, of: party) else { continue }
+            guard party == .server || !isTunnelled, var digest = sent.digest,
+                let nonce = DigestChallenge.nextNonce(in: head, of: party)
+            else { continue }
             digest.nonce = nonce
             if !sent.use.isShared {
                 uses[party]?.digest = digest
@@ -247,27 +254,30 @@ struct Authentication {
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
         let field = use.space.party.answerField
-        if use.space.party == .proxy, options.proxy.usesTunnel {
-            options.authenticateTunnel(use)
-            return Sent(use: use, isAhead: isAhead)
-        }
+        let tunnel = use.space.party == .proxy ? options.proxy.tunnelTarget : nil
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
-        case .basic:
-            options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
         case .digest:
             guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }
             let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
             uses[use.space.party]?.digestCount = count
-            let target = DigestChallenge.Request(
-                method: options.method,
-                target: options.target,
+            let request = DigestChallenge.Request(
+                method: tunnel == nil ? options.method : "CONNECT",
+                target: tunnel ?? options.target,
                 count: count,
                 clientNonce: DigestChallenge.makeClientNonce()
             )
-            let value = digest.authorization(user: user, password: password, for: target)
-            options.replaceHeaders([HeaderField(name: field, value: value)])
+            let value = digest.authorization(user: user, password: password, for: request)
+            if tunnel == nil {
+                options.replaceHeaders([HeaderField(name: field, value: value)])
+            } else {
+                options.authenticateTunnel(use, digest: value)
+            }
             return Sent(use: use, isAhead: isAhead, digest: digest)
+        case _ where tunnel != nil:
+            options.authenticateTunnel(use, digest: nil)
+        case .basic:
+            options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
         case .ntlm where use.space.party == .proxy:
             options.removeHeader(field)
             options.proxy.authentication = ProxyAuthentication(.ntlm, user: user, password: password)

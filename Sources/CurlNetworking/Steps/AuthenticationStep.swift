@@ -47,6 +47,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         host.session.authenticationCoordinator.withSpaces {
             authentication.apply(to: options, of: plan.request, through: route, &$0)
         }
+        if authentication.sent[.server]?.use.ownsConnection ?? false {
+            plan.connection = .own
+            options.closing = .always
+        }
         if state != nil || authentication.hasSentSomething { state = authentication }
     }
 
@@ -96,10 +100,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         var authentication = state ?? Authentication()
         // The connection may have been closed before libcurl could answer with the proxy's credential.
         if !ending.refusesAnswer { authentication.tunnelCredential = nil }
-        _ = host.session.authenticationCoordinator.withSpaces {
+        let verdict = host.session.authenticationCoordinator.withSpaces {
             authentication.noteRefusal(by: challenger, offers, url, &$0)
         }
         state = authentication
+        if verdict == .sendAgain { return .follow(request) }
         let challenged = Authentication.Challenged(
             held: HeldResponse(),
             request: request,
@@ -135,7 +140,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         let parties = Self.parties(acceptedBy: received)
         guard !parties.isEmpty else { return }
         let coordinator = host.session.authenticationCoordinator
-        coordinator.withSpaces { _ = state?.noteSuccess(received.head, of: parties, &$0) }
+        let isTunnelled = received.tunnel != nil
+        coordinator.withSpaces {
+            _ = state?.noteSuccess(received.head, of: parties, isTunnelled: isTunnelled, &$0)
+        }
         for (party, sent) in sent where parties.contains(party) {
             // That was noted when the tunnel opened; on one that already existed, nothing was sent.
             if party == .proxy, received.tunnel != nil { continue }
@@ -148,6 +156,9 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ host: any StepHost) {
         guard let url = request.url else { return }
         noteAnsweredByLibcurl(tunnel, at: url, host)
+        if let head = tunnel.head {
+            host.session.authenticationCoordinator.withSpaces { _ = state?.noteSuccess(head, of: [.proxy], &$0) }
+        }
         if let sent = state?.sent[.proxy] { noteAccepted(sent.use, at: url, host) }
     }
 

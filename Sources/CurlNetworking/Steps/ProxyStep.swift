@@ -11,7 +11,7 @@ final class ProxyStep: Step {
         case .direct: plan.options?.dropProxyAuthorization()
         case .unusable(let reason): throw URLError(.cannotConnectToHost, plan.request.url, reason)
         case .through(let server) where host.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
-            plan.options?.tunnel(through: server)
+            plan.options?.tunnel(through: server, to: host.session.settings.names.connectAuthority(for: ticket.origin))
         case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
         case .through: break
         }
@@ -21,8 +21,8 @@ final class ProxyStep: Step {
 extension TransferOptions {
     /// Makes an HTTP proxy open a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which can't see what goes through the
     /// tunnel.
-    fileprivate func tunnel(through server: CurlOptions.ProxyServer) {
-        proxy.usesTunnel = true
+    fileprivate func tunnel(through server: CurlOptions.ProxyServer, to target: String) {
+        proxy.tunnelTarget = target
         proxy.tunnelHeaders = headers.filter(Self.isForProxy)
         if let credential = server.credential, proxy.tunnelHeaders.isEmpty {
             proxy.authentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
@@ -41,12 +41,15 @@ extension TransferOptions {
     }
 
     /// Makes libcurl send a credential with CONNECT.
-    func authenticateTunnel(_ use: Authentication.Use) {
+    ///
+    /// - Parameter digest: The field's value for Digest; nil for another scheme. libcurl, which can compute one only from a challenge on the same
+    ///   connection, sends it as it is. It still needs the credential: only requests with the same one share a tunnel.
+    func authenticateTunnel(_ use: Authentication.Use, digest: String?) {
         proxy.tunnelHeaders.removeAll(where: Self.isForProxy)
+        if let digest { proxy.tunnelHeaders.append("Proxy-Authorization: \(digest)") }
         let scheme: ProxyAuthentication.Scheme
         switch use.space.scheme {
-        case .basic: scheme = .basic
-        case .digest: scheme = .digest
+        case .basic, .digest: scheme = .basic
         case .ntlm: scheme = .ntlm
         // A proxy's offer of it isn't accepted.
         case .negotiate: scheme = .any

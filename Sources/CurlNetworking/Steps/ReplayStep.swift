@@ -9,7 +9,7 @@ final class ReplayStep: Step, @unchecked Sendable {
     private var connection = ConnectionChoice.any
 
     func encode(_ plan: TransferPlan, _ host: any StepHost) {
-        plan.connection = connection
+        if plan.connection == .any { plan.connection = connection }
         guard let options = plan.options else { return }
         options.mostSends = ReplayPolicy.mostSends(
             options.method,

@@ -21,8 +21,13 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
         // Hosts without a proxy have been sorted out already.
         try easy.set(CURLOPT_NOPROXY, "")
-        // Whether there will be a tunnel depends on the server's scheme, too.
-        if url.hasPrefix("http") { try TunnelAnswer.limit(on: easy) }
+        if url.hasPrefix("http") {
+            // Whether there will be a tunnel depends on the server's scheme, too.
+            try TunnelAnswer.limit(on: easy)
+        } else {
+            // By default libcurl offers SOCKS 5 proxies GSS-API as well: it would show them the process's Kerberos ticket, and wait on the loop.
+            try easy.set(CURLOPT_SOCKS5_AUTH, CLIBCURL_AUTH_BASIC)
+        }
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
         if let authorities {
             try easy.set(CURLOPT_PROXY_CAINFO, authorities)
@@ -38,10 +43,8 @@ package struct ProxySettings: ConnectionSettings, Equatable {
 /// User name and password for a proxy, and the scheme by which libcurl sends them.
 package struct ProxyAuthentication: Sendable, Equatable {
     package enum Scheme: Sendable {
-        /// With every request, or every tunnel (RFC 7617).
+        /// With every request, or every tunnel, unless a header line for the proxy has a credential (RFC 7617).
         case basic
-        /// RFC 7616, after the proxy's challenge.
-        case digest
         /// Authenticates the connection.
         case ntlm
         /// The best scheme that the proxy offers in its challenge.
@@ -64,7 +67,6 @@ package struct ProxyAuthentication: Sendable, Equatable {
         let any = CLIBCURL_AUTH_BASIC | CLIBCURL_AUTH_DIGEST | (CurlLibrary.hasNTLM ? CLIBCURL_AUTH_NTLM : 0)
         switch scheme {
         case .basic: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_BASIC)
-        case .digest: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_DIGEST)
         case .ntlm: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_NTLM)
         case .any: try easy.set(CURLOPT_PROXYAUTH, any)
         }

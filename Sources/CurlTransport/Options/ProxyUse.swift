@@ -2,8 +2,9 @@ import CCurlNetworkingLibcurl
 
 /// What a request tells the proxy on its way.
 package struct ProxyUse: Sendable {
-    /// The request goes through an HTTP proxy's tunnel; the handler is given the proxy's response.
-    package var usesTunnel = false
+    /// The host and port that an HTTP proxy is asked for a tunnel to; the handler is given the proxy's response. nil for no tunnel.
+    package var tunnelTarget: String?
+    package var usesTunnel: Bool { tunnelTarget != nil }
     /// Header lines for the proxy alone, sent with CONNECT.
     package var tunnelHeaders: [String] = []
     /// Sent to an HTTP proxy only.

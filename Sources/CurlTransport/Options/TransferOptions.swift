@@ -21,9 +21,8 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// Has the same lines as `headers`; nil if they are this transfer's own.
     private var sharedHeaders: HeaderList?
     package var body = Body.none
-    /// An authentication scheme that takes several requests, which libcurl sends, and that authenticates the connection.
+    /// An authentication scheme that takes several requests, which libcurl sends over HTTP/1.1, and that authenticates the connection.
     package enum ConnectionAuthentication: Sendable, Equatable {
-        /// HTTP/1.1 only.
         case ntlm
         /// With the process's Kerberos tickets.
         case negotiate
@@ -104,7 +103,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     }
 
     /// By prior knowledge.
-    package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication != .ntlm }
+    package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication == nil }
 
     /// http rather than https.
     private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
@@ -159,14 +158,12 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
             easy.sharing.priorKnowledge = versionOverride == .joinsPriorKnowledge ? .joins : .begins
         }
         switch connectionAuthentication {
-        case .ntlm:
-            try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
-            try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
-        case .negotiate:
-            try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
-        case nil:
-            break
+        case .ntlm: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
+        case .negotiate: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
+        case nil: break
         }
+        // libcurl has one state for each connection, which requests at the same time would share.
+        if connectionAuthentication != nil { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         try proxy.apply(to: easy)
     }
 

@@ -106,6 +106,31 @@ struct AuthenticationAnswerTests {
         #expect(delegate.challenges.value.count == 3)
     }
 
+    /// Without a ticket, libcurl sends nothing for it, but does what it would with one.
+    @Test(
+        "By Negotiate too, a credential for one task alone has a connection that no other task gets",
+        arguments: [URLCredential.Persistence.none, .forSession]
+    )
+    func ownConnection(persistence: URLCredential.Persistence) async throws {
+        let server = try Guard.basic("Negotiate")
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asked.challenge.previousFailureCount == 0
+                ? asked.answer(.useCredential, .right(persistence)) : asked.answer(.performDefaultHandling, nil)
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 401)
+        #expect(await session.load(URLRequest(server.url("/"), method: "HEAD")).response?.statusCode == 401)
+        let connections = server.requests.map(\.connection)
+        if persistence == .none {
+            // Each task's first request is on the connection that is kept.
+            #expect(connections.first == 1 && connections.count(where: { $0 == 1 }) == 2 && server.connectionCount == 3)
+        } else {
+            #expect(server.connectionCount == 1)
+        }
+    }
+
     @Test("The answer may come later, from anywhere, and only the first counts")
     func later() async throws {
         let (result, _, shown) = try await Self.result { asked in

@@ -58,20 +58,42 @@ final class DigestGuard: Sendable {
     }
 
     private func answer(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
-        guard let shown = request.header("Authorization"),
-            let field = AuthenticationField.challenges(in: [shown]).first, let nonce = field.parameters["nonce"]
-        else { return refuse(isStale: false) }
-        guard isRight(field.parameters, nonce, request) else { return refuse(isStale: false) }
-        guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(field.parameters, nonce) else {
-            return refuse(isStale: true)
-        }
-        let session = self.session(of: field.parameters, nonce)
-        state.update { $0.sessions[nonce] = session }
+        let parts = parts(of: request, "Authorization")
+        if let refusal = refusal(of: request, parts) { return refusal }
         let response = LoopbackServer.Response.text("open \(request.method) \(request.text)")
-        guard namesNext else { return response }
+        guard namesNext, let nonce = parts["nonce"] else { return response }
+        let session = self.session(of: parts, nonce)
         let next = "n\(newNonce())"
         state.update { $0.sessions[next] = session }
         return response.header("Authentication-Info", #"nextnonce="\#(next)""#)
+    }
+
+    /// What a proxy says to a request that doesn't show the credential; nil to one that does.
+    func proxyRefusal(of request: LoopbackServer.Request) -> LoopbackServer.Response? {
+        refusal(of: request, parts(of: request, "Proxy-Authorization"), status: 407, in: "Proxy-Authenticate")
+    }
+
+    private func parts(of request: LoopbackServer.Request, _ field: String) -> [String: String] {
+        request.header(field).flatMap { AuthenticationField.challenges(in: [$0]).first }?.parameters ?? [:]
+    }
+
+    private func refusal(
+        of request: LoopbackServer.Request,
+        _ parts: [String: String],
+        status: Int = 401,
+        in field: String = "WWW-Authenticate"
+    ) -> LoopbackServer.Response? {
+        func refuse(_ stale: String) -> LoopbackServer.Response {
+            .text("closed", status: status)
+                .header(field, #"Digest realm="vault", nonce="n\#(newNonce())", \#(challenge)\#(stale)"#)
+        }
+        guard let nonce = parts["nonce"], isRight(parts, nonce, request) else { return refuse("") }
+        guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(parts, nonce) else {
+            return refuse(", stale=true")
+        }
+        let session = self.session(of: parts, nonce)
+        state.update { $0.sessions[nonce] = session }
+        return nil
     }
 
     /// The one that `nonce` belongs to, or the new one that an answer with `parts` begins.
@@ -112,12 +134,5 @@ final class DigestGuard: Sendable {
             state.nonce += 1
             return state.nonce
         }
-    }
-
-    private func refuse(isStale: Bool) -> LoopbackServer.Response {
-        let number = newNonce()
-        let stale = isStale ? ", stale=true" : ""
-        return .text("closed", status: 401)
-            .header("WWW-Authenticate", #"Digest realm="vault", nonce="n\#(number)", \#(challenge)\#(stale)"#)
     }
 }

@@ -14,9 +14,11 @@ final class ScriptedProxy: Sendable {
 
     /// - Parameters:
     ///   - answer: What is said through a tunnel, whole.
+    ///   - field: A line that is said when a tunnel is opened; nil for none.
     ///   - refusal: What is said to a request instead of doing it; nil for nothing.
     init(
         throughTunnel answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nthrough",
+        opening field: String? = nil,
         refusal: @escaping Refusal = { _ in nil }
     ) throws {
         server = try LoopbackServer { [tunnelled] request in
@@ -24,7 +26,7 @@ final class ScriptedProxy: Sendable {
             guard request.method == "CONNECT" else { return .text("openly \(request.target)") }
             let input = Watched("")
             return .raw([
-                .bytes("HTTP/1.1 200 Connection established\r\n\r\n"),
+                .bytes("HTTP/1.1 200 Connection established\r\n\(field.map { $0 + "\r\n" } ?? "")\r\n"),
                 .converse { event in
                     guard case .received(let data) = event else { return [] }
                     let head = input.update { text -> String? in

@@ -71,6 +71,21 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error != nil)
     }
 
+    @Test("An answer in another version than HTTP/1 is a bad response, and no lost connection")
+    func version() async throws {
+        let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/2 200 OK\r\n\r\n"), .never]) }
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
+        let socket = session.webSocketTask(with: try #require(URL(string: "ws://a.example/")))
+        socket.resume()
+        await #expect { try await socket.receive() } throws: { error in
+            let text = (error as? URLError)?.localizedDescription
+            return (error as? URLError)?.code == .badServerResponse && text?.contains("not valid") == true
+        }
+    }
+
     @Test("A NUL in its answer is a bad response of a server, and not an error of the program")
     func unparsable() async throws {
         let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/1.1 200 OK\r\nX-A: b\0c\r\n\r\n"), .close]) }
@@ -188,6 +203,78 @@ struct ProxyTunnelTests {
             #expect(await session.load("http://a.example/").text == "through")
         }
         #expect(proxy.shown == [nil, Guard.token(), nil, Guard.token()])
+        #expect(delegate.challenges.value.count == 1)
+    }
+
+    /// A proxy that wants Digest for its tunnels, and closes each connection on which it asks.
+    private static func digestProxy(
+        _ guardian: DigestGuard,
+        throughTunnel answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nthrough"
+    ) throws -> ScriptedProxy {
+        try ScriptedProxy(throughTunnel: answer) { guardian.proxyRefusal(of: $0)?.closing() }
+    }
+
+    @Test(
+        "Digest is answered on another connection as well, and goes ahead from then on",
+        arguments: [DigestGuard(), DigestGuard(#"qop="auth", opaque="o,p", algorithm=SHA-256"#, usesSHA256: true)],
+        [false, true]
+    )
+    func digest(guardian: DigestGuard, isConfigured: Bool) async throws {
+        let proxy = try Self.digestProxy(guardian)
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let settings = proxy.settings(
+            tunnel: true,
+            user: isConfigured ? "user" : nil,
+            password: isConfigured ? "secret" : nil
+        )
+        let session = URLSession.through(settings, delegate: delegate) {
+            $0.curl.hosts["d.example"].names.connectTo = CurlOptions.Endpoint("[::1]", port: 81)
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        for host in ["B.example", "[::1]:8080", "d.example"] {
+            #expect(await session.load("http://\(host)/").text == "through")
+        }
+        #expect(proxy.shown.map { $0 == nil } == [true, false, false, false, false])
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == (isConfigured ? [] : [0]))
+        #expect(guardian.state.value.mistakes == [])
+        // A nonce that is too old costs another tunnel, and no question.
+        guardian.expire()
+        #expect(await session.load("http://c.example/").text == "through")
+        #expect(proxy.server.requestCount == 7)
+        #expect(delegate.challenges.value.count == (isConfigured ? 0 : 1))
+    }
+
+    @Test("A wrong answer by Digest is counted")
+    func wrongDigest() async throws {
+        let proxy = try Self.digestProxy(DigestGuard())
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
+        })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
+        #expect(proxy.server.requestCount == 3)
+    }
+
+    @Test("The proxy may name the next nonce, and a server behind the tunnel may not", arguments: [false, true])
+    func nextNonce(isServers: Bool) async throws {
+        let guardian = DigestGuard()
+        let field = #"Proxy-Authentication-Info: nextnonce="n77""#
+        let answer = "HTTP/1.1 200 OK\r\n\(isServers ? field : "X: y")\r\nContent-Length: 7\r\n\r\nthrough"
+        let proxy = try ScriptedProxy(throughTunnel: answer, opening: isServers ? nil : field) {
+            $0.header("Proxy-Authorization")?.contains("n77") == true ? nil : guardian.proxyRefusal(of: $0)
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let session = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        for host in ["a.example", "b.example"] { #expect(await session.load("http://\(host)/").text == "through") }
+        let nonces = proxy.shown.map { $0?.contains(#"nonce="n77""#) }
+        #expect(nonces == [nil, false, !isServers])
         #expect(delegate.challenges.value.count == 1)
     }
 

@@ -159,6 +159,22 @@ struct SOCKSTests {
         #expect(bytes.range(of: Data("GET /x HTTP/1.1\r\n".utf8)) != nil)
     }
 
+    @Test(
+        "A SOCKS 5 proxy is offered nothing but what was set: no Kerberos ticket of the process",
+        arguments: [false, true]
+    )
+    func methods(hasCredentials: Bool) async throws {
+        let heard = Watched(Data())
+        let proxy = try Self.scripted([(2, Data([5, 0xff]))], heard: heard)
+        defer { proxy.stop() }
+        var server = CurlOptions.ProxyServer(.socks5h, host: "127.0.0.1", port: proxy.port)
+        if hasCredentials { (server.user, server.password) = ("user", "secret") }
+        let session = URLSession.through(server)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://host.invalid/").error?.code == .userAuthenticationRequired)
+        #expect(heard.value == (hasCredentials ? Data([5, 2, 0, 2]) : Data([5, 1, 0])))
+    }
+
     @Test("A proxy that doesn't find the host, refuses it, or hangs up", arguments: [4, 2, 5, -1])
     func refusals(reply: Int) async throws {
         let proxy = try LoopbackServer(conversation: { _ in

@@ -55,6 +55,20 @@ struct UploadStreamTests {
         #expect(rig.server.requests[0].body == Self.content)
     }
 
+    @Test("A stream goes out on another connection than one that a server of HTTP/1.0 has kept, which takes no chunks")
+    func version10() async throws {
+        let rig = try Rig { _ in
+            .raw([.bytes("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok")])
+        }
+        defer { rig.stop() }
+        for _ in 1...2 {
+            let (data, _) = try await rig.session.data(for: request(rig.url("/")))
+            #expect(data == Data("ok".utf8))
+        }
+        #expect(rig.server.requests.map(\.body) == [Self.content, Self.content])
+        #expect(rig.server.requests.map(\.connection) == [1, 2])
+    }
+
     @Test("A stream that another task has used up fails the task")
     func usedTwice() async throws {
         let rig = try Rig { .text("\($0.bodyLength)") }

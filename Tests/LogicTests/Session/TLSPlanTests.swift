@@ -33,6 +33,15 @@ struct TLSPlanTests {
         #expect(isDefault(try settings("https://example.com/", environment: empty)))
     }
 
+    @Test("A directory in the environment's list may be missing, as with OpenSSL, unless all are")
+    func missingDirectory() throws {
+        for (list, expected) in [("/missing:/etc:/", ["/etc", "/"]), ("/missing:/gone", ["/missing", "/gone"])] {
+            let settings = try settings("https://example.com/", environment: ["SSL_CERT_DIR": list])
+            let authorities = (settings.first as? TrustStore)?.content.authorities
+            #expect(authorities == expected.map { .directory($0) })
+        }
+    }
+
     @Test("No authorities are read where any certificate will do")
     func unverified() throws {
         let settings = try settings("https://example.com/") {

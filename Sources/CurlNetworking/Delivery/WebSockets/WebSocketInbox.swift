@@ -47,9 +47,11 @@ struct WebSocketInbox {
     /// Reading continues when no more than this is left.
     static let lowMark = 128 * 1024
     private static let messageCost = 64
+    /// The same for what has been read already when nothing follows. Compressed, it may be a thousand times as much as was read.
+    static let lastMark = 4 << 20
 
-    /// Not even what was read together with the last message is parsed.
-    var isOverfull: Bool { cost >= 2 * Self.highMark }
+    /// Not even what has been read already is parsed.
+    var isOverfull: Bool { cost >= Self.lastMark }
 
     private var handsOut: Bool {
         switch state {

@@ -35,9 +35,9 @@ enum ReplayPolicy {
         // libcurl tried to send it again, but couldn't rewind the body; or it wasn't to go out on the connection that libcurl had chosen.
         case .sendFailRewind:
             return true
-        // A chunked body can't go out on a kept connection to a server that speaks HTTP/1.0.
+        // A chunked body can't go out on a kept connection to a server that speaks HTTP/1.0, which libcurl notices before it sends anything.
         case .uploadFailed:
-            return failure.isOnKeptConnection && !circumstances.hasHeard
+            return !circumstances.hasHeard
         case .failedInit:
             return !circumstances.hasHeard && isOnUnfinishedConnection(failure)
         case .sendError:

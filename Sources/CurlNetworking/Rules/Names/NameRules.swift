@@ -14,7 +14,7 @@ struct NameRules: Sendable {
             return settings
         }
         let target = connectTarget(for: origin)
-        if target != origin { settings.connectTo = "\(Self.bracketed(target.host)):\(target.port)" }
+        if target != origin { settings.connectTo = connectAuthority(for: origin) }
         let way = proxy.map { origin.at($0.canonical.host, port: $0.port) }
         settings.overrides = [target, way].compactMap { $0.flatMap(override) }
         settings.ipVersion = (hosts.first(\.names.ipVersion, for: origin) ?? session.ipVersion).setting
@@ -37,6 +37,12 @@ struct NameRules: Sendable {
         if origin.isUnixSocket { return UnixSocketURL.socket(named: origin.host) }
         guard !origin.isFTP else { return nil }
         return hosts.first(\.names.unixSocket, for: origin) ?? session.unixSocket
+    }
+
+    /// The host and port to connect to, which is also what an HTTP proxy is asked for a tunnel to.
+    func connectAuthority(for origin: Origin) -> String {
+        let target = connectTarget(for: origin)
+        return "\(Self.bracketed(target.host)):\(target.port)"
     }
 
     /// The host and port whose name is resolved.

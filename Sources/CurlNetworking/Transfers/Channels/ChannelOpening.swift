@@ -42,6 +42,7 @@ struct ChannelOpening {
 
     /// Why the transfer fails when the channel has failed; a proxy's refusal is noted in `ending`.
     func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
+        if tunnel?.isMalformed == true { return .invalidTunnelAnswer(url) }
         guard let refusal = tunnel?.refusal(before: failure) else { return URLError(failure, url: url) }
         ending.refusal = refusal
         ending.refusesAnswer = tunnel?.hasRefusedAnswer == true

@@ -280,9 +280,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         let verdict = tunnel?.receive(lines: tunnelHeaderLine) ?? .accepted
         if let tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
-        if tunnel?.isMalformed == true {
-            abortError = URLError(.badServerResponse, request.url, "The proxy's answer is not valid or too large.")
-        }
+        if tunnel?.isMalformed == true { abortError = .invalidTunnelAnswer(request.url) }
         return verdict
     }
 

@@ -11,7 +11,7 @@ struct ProxyTunnel {
     private var challengeCount = 0
     /// A nonce may have become stale, and NTLM takes one more step. libcurl would answer any number.
     private static let mostChallenges = 10
-    /// A response isn't a head, or is too large for one.
+    /// A response isn't a head of HTTP/1, or is too large for one.
     private(set) var isMalformed = false
     /// The latest informational one.
     private var interim: ResponseHead?
@@ -24,6 +24,9 @@ struct ProxyTunnel {
         switch parser.consume(lines: lines) {
         case .incomplete: break
         case .malformed, .unparsable:
+            isMalformed = true
+            return .abort
+        case .complete(let head) where !head.version.hasPrefix("HTTP/1."):
             isMalformed = true
             return .abort
         case .complete(let head):
@@ -55,6 +58,10 @@ struct ProxyTunnel {
 }
 
 extension URLError {
+    static func invalidTunnelAnswer(_ url: URL?) -> URLError {
+        URLError(.badServerResponse, url, "The proxy's answer is not valid or too large.")
+    }
+
     /// The error when a proxy has refused a tunnel to `url`'s host.
     init(_ failure: TransferFailure, url: URL?, refusal head: ResponseHead) {
         self.init(

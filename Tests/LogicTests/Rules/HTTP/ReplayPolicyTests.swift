@@ -59,9 +59,10 @@ struct ReplayPolicyTests {
 
     @Test("Those whose chunks a server of HTTP/1.0 doesn't take on a kept connection, on one of their own")
     func chunked() {
-        let failure = Self.failure(.uploadFailed, isKept: true, phase: .sending)
+        // Before libcurl sends anything.
+        let failure = Self.failure(.uploadFailed, isKept: false, phase: .connecting)
         #expect(ReplayPolicy.isLossOfKeptConnection(failure, .init()) && ReplayPolicy.needsOwnConnection(failure))
-        #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(.uploadFailed, isKept: false), .init()))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHeard: true)))
     }
 
     @Test("libcurl sends what may not be carried out twice once more at most, and not if it is sent again already")
@@ -76,11 +77,11 @@ struct ReplayPolicyTests {
 
     @Test("A tunnel's credential doesn't have the request sent more often, an open proxy's and the server's may")
     func steps() {
-        let password = ProxyAuthentication(.digest, user: "user", password: "secret")
+        let password = ProxyAuthentication(.any, user: "user", password: "secret")
         let options = TransferOptions(url: "https://a/", method: "POST", headers: [String]())
         options.proxy.authentication = password
         #expect(options.authenticatesInSteps)
-        options.proxy.usesTunnel = true
+        options.proxy.tunnelTarget = "a:443"
         #expect(!options.authenticatesInSteps)
         options.connectionAuthentication = .ntlm
         #expect(options.authenticatesInSteps)
