@@ -189,6 +189,15 @@ struct Admission {
         ticket.host?.hasOverdue ?? false
     }
 
+    /// libcurl has lost an answer of the origin's to an upload over HTTP/2.
+    func noteLostAnswer(of origin: Origin) {
+        hosts[origin]?.losesAnswers = true
+    }
+
+    func losesAnswers(_ ticket: Ticket) -> Bool {
+        ticket.host?.losesAnswers ?? false
+    }
+
     /// Notes the length of a body from the ticket's origin.
     func received(bodyOf size: Int, for ticket: Ticket) {
         ticket.host?.lastBodySize = size

@@ -18,6 +18,8 @@ final class AdmissionHost: IndexedHeapElement {
     private(set) var admitted = 0
     var waiting = IndexedHeap<Admission.Ticket>()
     var lastBodySize = 0
+    /// libcurl has lost an answer of this origin's to an upload over HTTP/2: further uploads go out over HTTP/1.1.
+    var losesAnswers = false
 
     // Used if all hosts share places.
     var heapKey = Admission.Ticket.Key(priority: 0, number: 0)

@@ -50,13 +50,24 @@ extension ConnectionPool {
             let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
             if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
         }
-        guard multiplexes || plan.mayMultiplex, headSize > Self.largestHTTP2Head else { return }
-        guard !plan.hasPriorKnowledge else {
-            let description = "The request's head is too large for HTTP/2."
-            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+        guard multiplexes || plan.mayMultiplex else { return }
+        if headSize > Self.largestHTTP2Head {
+            guard !plan.hasPriorKnowledge else {
+                let description = "The request's head is too large for HTTP/2."
+                throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+            }
+            options.speakHTTP1()
+        } else if admission.losesAnswers(ticket), !plan.hasPriorKnowledge, options.sendsBody {
+            options.speakHTTP1()
+            // Others would take it for what the origin speaks.
+            options.closing = .always
+            start(admission.keptApart(ticket))
         }
-        options.versionOverride = .http1
-        if options.reuse == .awaited { options.reuse = .possible }
+    }
+
+    /// libcurl has lost the answer to an upload over HTTP/2 to the origin; see `ReplayPolicy.isLossOfAnswer`.
+    func noteLostAnswer(of origin: Origin) {
+        admission.noteLostAnswer(of: origin)
     }
 
     /// Sets up `options` for a channel to the ticket's origin, and lets those go ahead that wait for a connection they can share.
@@ -132,6 +143,11 @@ extension ConnectionPool {
 extension TransferOptions {
     /// Approximate, in bytes.
     fileprivate var headSize: Int { headers.reduce(url.utf8.count) { $0 + $1.utf8.count } }
+
+    fileprivate func speakHTTP1() {
+        versionOverride = .http1
+        if reuse == .awaited { reuse = .possible }
+    }
 }
 
 extension OriginConnections {

@@ -20,14 +20,23 @@ final class ReplayStep: Step, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error != nil else { return .pass }
+        if ending.loss == .answer, let origin = host.ticket?.origin { host.pool.noteLostAnswer(of: origin) }
         switch (ending.loss, connection) {
+        // It goes out over HTTP/1.1 then.
+        case (.answer, .any) where mayBeRepeated(request) && host.budget.spendReplay(),
+            (.answer, .new) where mayBeRepeated(request) && host.budget.spendReplay():
+            connection = .own
         case (.keptConnection, .any) where host.budget.spendReplay():
-            connection = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? .new : .own
+            connection = mayBeRepeated(request) ? .new : .own
         case (.everyConnection, .any) where host.budget.spendReplay(),
             (.everyConnection, .new) where host.budget.spendReplay():
             connection = .own
-        case (.none, _), (.keptConnection, _), (.everyConnection, _): return .pass
+        case (.none, _), (.keptConnection, _), (.everyConnection, _), (.answer, _): return .pass
         }
         return .follow(request)
+    }
+
+    private func mayBeRepeated(_ request: URLRequest) -> Bool {
+        ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
     }
 }

@@ -141,6 +141,8 @@ struct TransferEnding {
         case keptConnection
         /// libcurl has retried the request by itself, and lost every connection.
         case everyConnection
+        /// The server has answered an upload before it had the whole body, and libcurl has lost the answer.
+        case answer
     }
 
     /// How far the transfer had got.

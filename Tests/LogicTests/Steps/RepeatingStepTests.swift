@@ -41,6 +41,15 @@ struct ReplayStepTests {
         #expect(step.end(ending(.everyConnection), of: request, rig).isPass)
     }
 
+    @Test("An upload whose answer libcurl has lost goes out once more if it may, and then fails")
+    func answer() throws {
+        let post = try Sample.request("http://example.com/", "POST")
+        #expect(step.end(ending(.answer), of: post, rig).isPass)
+        #expect(step.end(ending(.answer), of: request, rig).next == request)
+        #expect(try rig.plan(with: step).connection == .own)
+        #expect(step.end(ending(.answer), of: request, rig).isPass)
+    }
+
     @Test("Any other failure, and every success, is the next step's")
     func others() {
         #expect(step.end(ending(.none), of: request, rig).isPass)

@@ -74,6 +74,14 @@ extension TransferFailure {
         return failure
     }
 
+    /// The same where libcurl has lost the server's answer: see `ReplayPolicy.isLossOfAnswer`.
+    var ofLostAnswer: TransferFailure {
+        var failure = self
+        failure.text =
+            "The server answered before it had the request's whole body, and libcurl lost the answer, as it may over HTTP/2."
+        return failure
+    }
+
     /// What libcurl counts as success: the server closed the connection within the head.
     static let noHead = TransferFailure(
         code: .gotNothing,

@@ -53,6 +53,13 @@ enum ReplayPolicy {
         }
     }
 
+    /// Whether libcurl (7.88) has lost the answer to an upload over HTTP/2: if a stream is reset behind a response that came before the whole body
+    /// (RFC 9113 §8.1) and is read together with that, libcurl drops the response, and then finds the stream closed. For any other failure with
+    /// this code it has a text of its own.
+    static func isLossOfAnswer(_ failure: TransferFailure) -> Bool {
+        failure.code == .http2Stream && failure.text == failure.code.text
+    }
+
     /// Whether it may be how libcurl calls the loss of a connection, whatever had come of an answer. It says more of an answer that it can't
     /// read.
     static func mayBeLoss(_ failure: TransferFailure) -> Bool {

@@ -447,6 +447,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// A failure as what it is where libcurl doesn't know.
     private func named(_ failure: TransferFailure) -> TransferFailure {
         if sending.wait == .lost { return failure.ofUnsentBody }
+        if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfAnswer(failure) {
+            ending.loss = .answer
+            return failure.ofLostAnswer
+        }
         guard answerWatch?.hasHeard == true else { return failure }
         circumstances.hasHeard = true
         return ReplayPolicy.mayBeLoss(failure) ? .noHead : failure

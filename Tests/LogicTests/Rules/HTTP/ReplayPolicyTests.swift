@@ -65,6 +65,14 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHeard: true)))
     }
 
+    @Test("An answer that came too early is lost where libcurl has nothing to say of a stream's end")
+    func lostAnswer() {
+        #expect(ReplayPolicy.isLossOfAnswer(TransferFailure(code: .http2Stream, text: CurlCode.http2Stream.text)))
+        let reset = "HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)"
+        #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .http2Stream, text: reset)))
+        #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
+    }
+
     @Test("libcurl sends what may not be carried out twice once more at most, and not if it is sent again already")
     func sends() {
         func most(_ method: String, isRepetition: Bool = false, takesSeveral: Bool = false) -> Int? {
