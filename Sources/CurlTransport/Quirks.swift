@@ -50,6 +50,10 @@ package struct CurlQuirks: Sendable, Equatable {
     /// (https://github.com/curl/curl/pull/12913); not seen with 8.14.
     package var missesFTPEvents: Bool
 
+    /// Never frees what it keeps of a paused transfer's body if that ends while others use its connection. Seen with 7.88.1; since 8.7 a writer keeps
+    /// those bytes, and frees them.
+    var leaksPausedBytes: Bool
+
     package init(version: CurlVersion) {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
@@ -62,6 +66,7 @@ package struct CurlQuirks: Sendable, Equatable {
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)
         looksThroughConnections = version >= CurlVersion(7, 72)
         missesFTPEvents = version < CurlVersion(8, 7)
+        leaksPausedBytes = version < CurlVersion(8, 7)
     }
 
     /// The linked libcurl's quirks. Code that depends on a quirk holds its own copy, which tests can replace.

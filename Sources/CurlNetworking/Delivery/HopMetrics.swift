@@ -109,7 +109,7 @@ extension HopMetrics {
 
     var responseStart: Date? {
         guard source == .network else { return response == nil ? nil : start }
-        return hasResponse ? date(statistics?.responseStarted) : nil
+        return hasResponse ? date(statistics?.responseStarted).map { max($0, requestStart ?? $0) } : nil
     }
 
     /// libcurl also takes the end of a connection for the first byte.

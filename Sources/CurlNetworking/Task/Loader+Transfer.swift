@@ -93,7 +93,7 @@ extension Loader: TransferDelegate {
         place.leave()
     }
 
-    func transferMaySend(_ transfer: any Transfer) -> Bool { !handle.isSuspended }
+    func transferMaySend(_ transfer: any Transfer) -> Bool { !handle.isSuspended && !phase.isHeld }
 
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64) {
         handle.noteSent(totalBytes, from: steps.upload?.noteSent(totalBytes))

@@ -265,6 +265,10 @@ package final class Multi {
             loop.unwatch(socket)
         }
         easy.stop()
+        // libcurl frees what it keeps of the body then, as nobody takes that any more; see `CurlQuirks.leaksPausedBytes`.
+        if quirks.leaksPausedBytes, result == nil, easy.http2Input.isMultiplexed == true {
+            _ = pause(easy, CURLPAUSE_CONT)
+        }
         _ = loop.calls.within { curl_multi_remove_handle(handle.pointer, easy.handle) }
         easy.leaveTLSSessions()
         loop.transferCount -= 1

@@ -59,7 +59,9 @@ final class DigestGuard: Sendable {
 
     private func answer(_ request: LoopbackServer.Request) -> LoopbackServer.Response {
         let parts = parts(of: request, "Authorization")
-        if let refusal = refusal(of: request, parts) { return refusal }
+        if let challenge = challenge(of: request, parts) {
+            return .text("closed", status: 401).header("WWW-Authenticate", challenge)
+        }
         let response = LoopbackServer.Response.text("open \(request.method) \(request.text)")
         guard namesNext, let nonce = parts["nonce"] else { return response }
         let session = self.session(of: parts, nonce)
@@ -68,24 +70,18 @@ final class DigestGuard: Sendable {
         return response.header("Authentication-Info", #"nextnonce="\#(next)""#)
     }
 
-    /// What a proxy says to a request that doesn't show the credential; nil to one that does.
-    func proxyRefusal(of request: LoopbackServer.Request) -> LoopbackServer.Response? {
-        refusal(of: request, parts(of: request, "Proxy-Authorization"), status: 407, in: "Proxy-Authenticate")
+    /// A proxy's challenge of a request that doesn't show the credential; nil for one that does.
+    func proxyChallenge(of request: LoopbackServer.Request) -> String? {
+        challenge(of: request, parts(of: request, "Proxy-Authorization"))
     }
 
     private func parts(of request: LoopbackServer.Request, _ field: String) -> [String: String] {
         request.header(field).flatMap { AuthenticationField.challenges(in: [$0]).first }?.parameters ?? [:]
     }
 
-    private func refusal(
-        of request: LoopbackServer.Request,
-        _ parts: [String: String],
-        status: Int = 401,
-        in field: String = "WWW-Authenticate"
-    ) -> LoopbackServer.Response? {
-        func refuse(_ stale: String) -> LoopbackServer.Response {
-            .text("closed", status: status)
-                .header(field, #"Digest realm="vault", nonce="n\#(newNonce())", \#(challenge)\#(stale)"#)
+    private func challenge(of request: LoopbackServer.Request, _ parts: [String: String]) -> String? {
+        func refuse(_ stale: String) -> String {
+            #"Digest realm="vault", nonce="n\#(newNonce())", \#(challenge)\#(stale)"#
         }
         guard let nonce = parts["nonce"], isRight(parts, nonce, request) else { return refuse("") }
         guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(parts, nonce) else {

@@ -30,6 +30,40 @@ struct HTTP2FlowControlTests {
         }
     }
 
+    @Test("What has arrived for a task that is cancelled before it takes that is freed while others use its connection")
+    func cancelledWhilePaused() async throws {
+        final class Holding: NSObject, URLSessionDataDelegate {
+            let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
+
+            func urlSession(
+                _ session: URLSession,
+                dataTask: URLSessionDataTask,
+                didReceive response: URLResponse,
+                completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+            ) {
+                answers.update { $0.append(completionHandler) }
+            }
+        }
+        let holding = Holding()
+        let session = nginx.session(delegate: holding)
+        defer { session.invalidateAndCancel() }
+        let slow = try LoopbackServer { _ in .never }
+        defer { slow.stop() }
+        session.dataTask(with: nginx.url(.tls, "/proxy/\(slow.port)/")).resume()
+        try await slow.waitForRequests(1)
+        func cancelOne() async throws {
+            session.dataTask(with: nginx.url(.tls, NginxSite.largePath)).resume()
+            try await holding.answers.wait { !$0.isEmpty }
+            // Meanwhile libcurl reads what comes for the other as well.
+            #expect(await session.load(nginx.url(.tls, NginxSite.mebibytePath)).data == NginxSite.mebibyte)
+            holding.answers.update { $0.removeFirst() }(.cancel)
+        }
+        for _ in 0..<10 { try await cancelOne() }
+        let added = try await ProcessUsage.added { for _ in 0..<60 { try await cancelOne() } }
+        // Each would leave up to 32 MB.
+        #expect(added.resident < ProcessUsage.growth(of: 200 << 20))
+    }
+
     @Test(
         "The end of a body that comes at once with more than a small buffer takes is noticed, however small that is to be",
         arguments: [1, 3, 20],

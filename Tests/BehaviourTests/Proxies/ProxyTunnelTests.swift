@@ -206,12 +206,14 @@ struct ProxyTunnelTests {
         #expect(delegate.challenges.value.count == 1)
     }
 
-    /// A proxy that wants Digest for its tunnels, and closes each connection on which it asks.
-    private static func digestProxy(
-        _ guardian: DigestGuard,
-        throughTunnel answer: String = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nthrough"
-    ) throws -> ScriptedProxy {
-        try ScriptedProxy(throughTunnel: answer) { guardian.proxyRefusal(of: $0)?.closing() }
+    /// A proxy that wants Digest for its tunnels, and closes each connection on which it asks, as is usual with HTTP/1.0.
+    private static func digestProxy(_ guardian: DigestGuard) throws -> ScriptedProxy {
+        try ScriptedProxy { request in
+            guardian.proxyChallenge(of: request).map { challenge in
+                let head = "HTTP/1.0 407 Who?\r\nProxy-Authenticate: \(challenge)\r\nContent-Length: 0\r\n\r\n"
+                return .raw([.bytes(head), .close])
+            }
+        }
     }
 
     @Test(
@@ -229,7 +231,7 @@ struct ProxyTunnelTests {
             password: isConfigured ? "secret" : nil
         )
         let session = URLSession.through(settings, delegate: delegate) {
-            $0.curl.hosts["d.example"].names.connectTo = CurlOptions.Endpoint("[::1]", port: 81)
+            $0.curl.hosts["d.example"].names.connectTo = CurlOptions.Endpoint("::1", port: 81)
         }
         defer { session.invalidateAndCancel() }
         #expect(await session.load("http://a.example/").text == "through")
@@ -266,7 +268,8 @@ struct ProxyTunnelTests {
         let field = #"Proxy-Authentication-Info: nextnonce="n77""#
         let answer = "HTTP/1.1 200 OK\r\n\(isServers ? field : "X: y")\r\nContent-Length: 7\r\n\r\nthrough"
         let proxy = try ScriptedProxy(throughTunnel: answer, opening: isServers ? nil : field) {
-            $0.header("Proxy-Authorization")?.contains("n77") == true ? nil : guardian.proxyRefusal(of: $0)
+            guard $0.header("Proxy-Authorization")?.contains("n77") != true else { return nil }
+            return guardian.proxyChallenge(of: $0).map { .text("", status: 407).header("Proxy-Authenticate", $0) }
         }
         defer { proxy.stop() }
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })

@@ -60,6 +60,11 @@ struct HopMetricsTests {
             $0.requestSent = .milliseconds(50)
         }
         #expect([hop.connectEnd, hop.requestStart, hop.requestEnd].map(Self.time) == [60, 60, 60])
+        let answered = try Self.hop("https://example.com/") {
+            $0.secured = .milliseconds(60)
+            $0.responseStarted = .milliseconds(50)
+        }
+        #expect(Self.time(answered.responseStart) == 60)
     }
 
     @Test("No hop ends before it starts, though the clock is set back meanwhile")

@@ -6,15 +6,22 @@ import Testing
 @Suite("What versions of libcurl get wrong")
 struct CurlQuirksTests {
     static let versions: [(version: CurlVersion, quirks: Set<String>)] = [
-        (CurlVersion(7, 71, 1), ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "missesFTPEvents"]),
+        (
+            CurlVersion(7, 71, 1),
+            ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "missesFTPEvents"]
+        ),
         (
             CurlVersion(7, 76),
-            ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents"]
+            [
+                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
+                "missesFTPEvents",
+            ]
         ),
         (
             CurlVersion(7, 88, 1),
             [
-                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
+                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
+                "missesFTPEvents",
                 "restartsPriorKnowledge",
             ]
         ),
@@ -22,7 +29,7 @@ struct CurlQuirksTests {
             CurlVersion(8, 1),
             [
                 "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting",
-                "keepsTLSSessionsPerHandle", "looksThroughConnections", "missesFTPEvents",
+                "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents",
                 "sharesPriorKnowledgeWhenAnswered",
             ]
         ),

@@ -14,7 +14,7 @@ struct NameRules: Sendable {
             return settings
         }
         let target = connectTarget(for: origin)
-        if target != origin { settings.connectTo = connectAuthority(for: origin) }
+        settings.connectTo = connectTo(for: origin)
         let way = proxy.map { origin.at($0.canonical.host, port: $0.port) }
         settings.overrides = [target, way].compactMap { $0.flatMap(override) }
         settings.ipVersion = (hosts.first(\.names.ipVersion, for: origin) ?? session.ipVersion).setting
@@ -39,10 +39,10 @@ struct NameRules: Sendable {
         return hosts.first(\.names.unixSocket, for: origin) ?? session.unixSocket
     }
 
-    /// The host and port to connect to, which is also what an HTTP proxy is asked for a tunnel to.
-    func connectAuthority(for origin: Origin) -> String {
+    /// The host and port to connect to, where they are other than the origin's.
+    func connectTo(for origin: Origin) -> String? {
         let target = connectTarget(for: origin)
-        return "\(Self.bracketed(target.host)):\(target.port)"
+        return target == origin ? nil : "\(Self.bracketed(target.host)):\(target.port)"
     }
 
     /// The host and port whose name is resolved.
