@@ -7,7 +7,7 @@ struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
     private var counted: TimeInterval = 0
-    /// Nil while it is stopped.
+    /// nil while it is stopped.
     private var started: DispatchTime?
 
     /// - Parameter earlier: The time that earlier agents have counted, in seconds.
