@@ -254,7 +254,7 @@ struct Authentication {
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
         let field = use.space.party.answerField
-        let tunnel = use.space.party == .proxy ? options.proxy.tunnelTarget : nil
+        let isForTunnel = use.space.party == .proxy && options.proxy.usesTunnel
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .digest:
@@ -262,19 +262,19 @@ struct Authentication {
             let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
             uses[use.space.party]?.digestCount = count
             let request = DigestChallenge.Request(
-                method: tunnel == nil ? options.method : "CONNECT",
-                target: tunnel ?? options.target,
+                method: isForTunnel ? "CONNECT" : options.method,
+                target: isForTunnel ? options.tunnelTarget ?? "" : options.target,
                 count: count,
                 clientNonce: DigestChallenge.makeClientNonce()
             )
             let value = digest.authorization(user: user, password: password, for: request)
-            if tunnel == nil {
-                options.replaceHeaders([HeaderField(name: field, value: value)])
-            } else {
+            if isForTunnel {
                 options.authenticateTunnel(use, digest: value)
+            } else {
+                options.replaceHeaders([HeaderField(name: field, value: value)])
             }
             return Sent(use: use, isAhead: isAhead, digest: digest)
-        case _ where tunnel != nil:
+        case _ where isForTunnel:
             options.authenticateTunnel(use, digest: nil)
         case .basic:
             options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])

@@ -156,10 +156,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ host: any StepHost) {
         guard let url = request.url else { return }
         noteAnsweredByLibcurl(tunnel, at: url, host)
+        guard let sent = state?.sent[.proxy] else { return }
         if let head = tunnel.head {
             host.session.authenticationCoordinator.withSpaces { _ = state?.noteSuccess(head, of: [.proxy], &$0) }
         }
-        if let sent = state?.sent[.proxy] { noteAccepted(sent.use, at: url, host) }
+        noteAccepted(sent.use, at: url, host)
     }
 
     private func noteAccepted(_ use: Authentication.Use, at url: URL, _ host: any StepHost) {

@@ -22,21 +22,13 @@ extension TransferOptions {
     /// Makes an HTTP proxy open a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which can't see what goes through the
     /// tunnel.
     fileprivate func tunnel(through server: CurlOptions.ProxyServer, to origin: Origin, _ names: NameRules) {
-        proxy.tunnelTarget = names.connectTo(for: origin) ?? "\(writtenHost):\(origin.port)"
+        proxy.tunnel = ProxyUse.Tunnel(port: origin.port, connectTo: names.connectTo(for: origin))
         proxy.tunnelHeaders = headers.filter(Self.isForProxy)
         if let credential = server.credential, proxy.tunnelHeaders.isEmpty {
             proxy.authentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
         }
         dropProxyAuthorization()
         proxy.tunnelHeaders += headers.filter { $0.isLine(ofField: "User-Agent") }
-    }
-
-    /// The host as it stands in the URL, which is how libcurl asks for it.
-    private var writtenHost: Substring {
-        let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
-        let authority = rest.prefix { !"/?#".contains($0) }
-        guard !authority.hasSuffix("]"), let colon = authority.lastIndex(of: ":") else { return authority }
-        return authority[..<colon]
     }
 
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).

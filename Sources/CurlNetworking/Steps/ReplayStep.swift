@@ -21,22 +21,19 @@ final class ReplayStep: Step, @unchecked Sendable {
     func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
         guard ending.error != nil else { return .pass }
         if ending.loss == .answer, let origin = host.ticket?.origin { host.pool.noteLostAnswer(of: origin) }
+        let mayBeRepeated = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
+        let next: ConnectionChoice
         switch (ending.loss, connection) {
-        // It goes out over HTTP/1.1 then.
-        case (.answer, .any) where mayBeRepeated(request) && host.budget.spendReplay(),
-            (.answer, .new) where mayBeRepeated(request) && host.budget.spendReplay():
-            connection = .own
-        case (.keptConnection, .any) where host.budget.spendReplay():
-            connection = mayBeRepeated(request) ? .new : .own
-        case (.everyConnection, .any) where host.budget.spendReplay(),
-            (.everyConnection, .new) where host.budget.spendReplay():
-            connection = .own
-        case (.none, _), (.keptConnection, _), (.everyConnection, _), (.answer, _): return .pass
+        case (.none, _), (_, .own), (.keptConnection, .new): return .pass
+        case (.keptConnection, .any): next = mayBeRepeated ? .new : .own
+        case (.everyConnection, _): next = .own
+        case (.answer, _):
+            guard mayBeRepeated else { return .pass }
+            // It goes out over HTTP/1.1 then.
+            next = .own
         }
+        guard host.budget.spendReplay() else { return .pass }
+        connection = next
         return .follow(request)
-    }
-
-    private func mayBeRepeated(_ request: URLRequest) -> Bool {
-        ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
     }
 }

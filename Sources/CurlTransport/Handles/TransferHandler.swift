@@ -36,7 +36,7 @@ package protocol TransferHandler: AnyObject {
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
-    /// The same for a proxy's response to CONNECT, if `ProxyUse.usesTunnel` is set. Within libcurl.
+    /// The same for a proxy's response to CONNECT, if `ProxyUse.tunnel` is set. Within libcurl.
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
     /// A piece of the body, at most 16 KiB, not yet decoded (RFC 9110 §8.4). Within libcurl.

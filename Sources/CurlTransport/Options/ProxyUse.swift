@@ -2,9 +2,21 @@ import CCurlNetworkingLibcurl
 
 /// What a request tells the proxy on its way.
 package struct ProxyUse: Sendable {
-    /// The host and port that an HTTP proxy is asked for a tunnel to; the handler is given the proxy's response. nil for no tunnel.
-    package var tunnelTarget: String?
-    package var usesTunnel: Bool { tunnelTarget != nil }
+    /// Where an HTTP proxy's tunnel leads.
+    package struct Tunnel: Sendable {
+        /// The URL's.
+        let port: Int
+        /// Host and port, where they aren't the URL's.
+        let connectTo: String?
+
+        package init(port: Int, connectTo: String? = nil) {
+            (self.port, self.connectTo) = (port, connectTo)
+        }
+    }
+
+    /// The request goes through this tunnel; the handler is given the proxy's response. nil for none.
+    package var tunnel: Tunnel?
+    package var usesTunnel: Bool { tunnel != nil }
     /// Header lines for the proxy alone, sent with CONNECT.
     package var tunnelHeaders: [String] = []
     /// Sent to an HTTP proxy only.

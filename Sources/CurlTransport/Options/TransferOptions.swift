@@ -102,6 +102,16 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         connectionAuthentication != nil || proxy.authentication != nil && !proxy.usesTunnel
     }
 
+    /// What libcurl asks an HTTP proxy for a tunnel to, with the host as it stands in the URL; nil for no tunnel.
+    package var tunnelTarget: String? {
+        guard let tunnel = proxy.tunnel else { return nil }
+        if let target = tunnel.connectTo { return target }
+        let rest = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
+        let authority = rest.prefix { !"/?#".contains($0) }
+        let colon = authority.hasSuffix("]") ? nil : authority.lastIndex(of: ":")
+        return "\(authority[..<(colon ?? authority.endIndex)]):\(tunnel.port)"
+    }
+
     /// By prior knowledge.
     package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication == nil }
 

@@ -21,8 +21,7 @@ struct CurlQuirksTests {
             CurlVersion(7, 88, 1),
             [
                 "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
-                "missesFTPEvents",
-                "restartsPriorKnowledge",
+                "missesFTPEvents", "restartsPriorKnowledge",
             ]
         ),
         (

@@ -89,7 +89,7 @@ struct ReplayPolicyTests {
         let options = TransferOptions(url: "https://a/", method: "POST", headers: [String]())
         options.proxy.authentication = password
         #expect(options.authenticatesInSteps)
-        options.proxy.tunnelTarget = "a:443"
+        options.proxy.tunnel = ProxyUse.Tunnel(port: 443)
         #expect(!options.authenticatesInSteps)
         options.connectionAuthentication = .ntlm
         #expect(options.authenticatesInSteps)
