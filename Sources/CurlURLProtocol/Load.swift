@@ -5,7 +5,7 @@ import CurlNetworkingLocks
 
 /// A stock session's task on this module's transport. As a delegate, it is called on the delegate queue of the session below.
 final class Load: NSObject, @unchecked Sendable {
-    // @unchecked is true because the variables are used on that queue only, and the rest never changes.
+    // @unchecked: the variables are used on that queue only, and the rest never changes.
     private let stock: Stock
     private let transfer: CurlNetworking.URLSessionTask
     private var hasShownResponse = false

@@ -7,7 +7,7 @@ import CurlNetworkingLocks
 /// When a protocol class finishes with such a response, the stock module asks again. Without an answer it waits forever, and with one it loads
 /// on its own transport. It does so only if the response has a URL, so this one has none during that call, on the calling thread.
 final class Refusal: HTTPURLResponse, @unchecked Sendable {
-    // @unchecked is true because a lock guards the thread, and nothing else changes.
+    // @unchecked: a lock guards the thread, and nothing else changes.
     private let hidingThread = Mutex<pthread_t?>(nil)
 
     /// A copy of `response`; nil unless it is a 401 with a challenge.

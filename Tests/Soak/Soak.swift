@@ -6,10 +6,10 @@ import CurlNetworkingLoopbackServer
 @main
 struct Soak {
     static let usage =
-        "usage: soak [--megabytes N] [--rate MEGABYTES-PER-SECOND]   (default: 10000 at 1; at least \(leastMegabytes))"
+        "usage: soak [--megabytes N] [--rate MEGABYTES-PER-SECOND]   (default: 10000 at 1; at least \(minimumMegabytes))"
 
     /// Memory is compared with what it was after the first 16.
-    private static let leastMegabytes = 32
+    private static let minimumMegabytes = 32
 
     static func main() async {
         do {
@@ -26,7 +26,7 @@ struct Soak {
                     default: throw Complaint(usage)
                     }
                 }
-                guard megabytes >= leastMegabytes else { throw Complaint(usage) }
+                guard megabytes >= minimumMegabytes else { throw Complaint(usage) }
                 try run(megabytes: megabytes, rate: rate)
             }
         } catch {

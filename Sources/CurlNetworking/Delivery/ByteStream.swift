@@ -53,7 +53,7 @@ final class ByteStream: Sendable {
 
     /// A waiting reader, and its result. Resuming it takes locks of the concurrency runtime, which the runtime also holds while it calls a
     /// cancellation handler: so never resume it while holding a lock.
-    struct Delivery: Sendable {
+    struct PendingRead: Sendable {
         fileprivate let reader: UnsafeContinuation<Data?, any Error>
         fileprivate let piece: Data
 
@@ -63,12 +63,12 @@ final class ByteStream: Sendable {
     }
 
     /// Copies body bytes in. The transfer should pause if it `isFull`; the caller runs the delivery.
-    func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (isFull: Bool, delivery: Delivery?) {
+    func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (isFull: Bool, delivery: PendingRead?) {
         state.withLock { state in
             let isFull = state.body.append(bytes, expected: expected)
             guard let reader = state.reader, let piece = state.give() else { return (isFull, nil) }
             state.reader = nil
-            return (isFull, Delivery(reader: reader, piece: piece))
+            return (isFull, PendingRead(reader: reader, piece: piece))
         }
     }
 

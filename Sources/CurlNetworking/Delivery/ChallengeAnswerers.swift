@@ -54,8 +54,8 @@ struct AskedDelegates {
     let own: (any URLSessionDelegate)?
 
     init(of task: DelegateSet, _ session: DelegateSet) {
-        self.session = session.session
-        own = task.session === session.session ? nil : task.session
+        self.session = session.base
+        own = task.base === session.base ? nil : task.base
     }
 
     var types: ChallengeAnswerers.Pair { ChallengeAnswerers.Pair(session: session, task: own) }

@@ -159,7 +159,7 @@ extension ChallengeQuestion {
     /// Asks in the order that it has. On the delegate queue.
     func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
         guard !sender.isWithdrawn else { return }
-        switch (order, session.core.delegates.session) {
+        switch (order, session.core.delegates.base) {
         case (.task, _), (_, nil):
             putToTask(task, in: session, delegates)
         case (.taskThenSession, let delegate?):
@@ -200,7 +200,7 @@ extension ChallengeQuestion {
             if !sender.tryAlternative(to: .task) { sender.answer(.performDefaultHandling, nil) }
             return
         }
-        sender.noteAsking(delegate === session.core.delegates.session ? .session : .task)
+        sender.noteAsking(delegate === session.core.delegates.base ? .session : .task)
         delegate.urlSession(session, task: task, didReceive: challenge) { sender.answer($0, $1) }
     }
 }

@@ -24,41 +24,47 @@ enum Consumer: Sendable {
 
 extension Consumer {
     /// Resumes the Swift task waiting for the result; does nothing for other kinds.
-    func resume(with result: Result<Outcome, URLError>, _ response: TaskResponse?) {
+    func resume(with outcome: Outcome, _ response: TaskResponse?) {
         switch self {
         case .data(let continuation):
-            continuation.resume(with: result.flatMap { $0.data(with: response) }.mapError(\.shown))
+            continuation.resume(with: outcome.data(with: response).mapError(\.shown))
         case .file(let continuation):
-            switch result {
-            case .success(let outcome):
-                // Some file systems take their time to rename one.
-                WorkThreads.files.run {
-                    continuation.resume(with: outcome.file(with: response).mapError(\.shown))
-                }
-            case .failure(let error): continuation.resume(throwing: error.shown)
+            if let error = outcome.error { return continuation.resume(throwing: error.shown) }
+            // Some file systems take their time to rename one.
+            WorkThreads.files.run {
+                continuation.resume(with: outcome.file(with: response).mapError(\.shown))
             }
         case .bytes(let stream):
-            stream.finish(result.failure)
+            stream.finish(outcome.error)
         case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .stream, .informed:
             break
         }
     }
 
-    /// Whether the delegate is told of the response, body and end; false if a handler or a Swift task gets them.
-    var isDelegate: Bool {
+    /// Who gets the result.
+    private enum Recipient {
+        case delegate
+        case handler
+        case swiftTask
+        /// It has been handed over.
+        case nobody
+    }
+
+    private var recipient: Recipient {
         switch self {
-        case .delegate, .downloadDelegate, .webSocket, .stream: true
-        case .dataHandler, .fileHandler, .data, .file, .bytes, .informed: false
+        case .delegate, .downloadDelegate, .webSocket, .stream: .delegate
+        case .dataHandler, .fileHandler: .handler
+        case .data, .file, .bytes: .swiftTask
+        case .informed: .nobody
         }
     }
 
+    /// Whether the delegate is told of the response, body and end; false if a handler or a Swift task gets them.
+    var isDelegate: Bool { recipient == .delegate }
+    /// Whether a handler gets the result.
+    var isHandler: Bool { recipient == .handler }
     /// Whether a Swift task waits for the result.
-    var isAsync: Bool {
-        switch self {
-        case .data, .file, .bytes: true
-        case .delegate, .downloadDelegate, .dataHandler, .fileHandler, .webSocket, .stream, .informed: false
-        }
-    }
+    var isAsync: Bool { recipient == .swiftTask }
 
     /// The default of the task's property of that name: false where the body comes as a whole.
     var prefersIncrementalDelivery: Bool {
@@ -83,14 +89,6 @@ extension Consumer {
         guard case .webSocket(let exchange) = self, case .failure(let error) = outcome else { return outcome }
         return .failure(error.changingURL(exchange.shown))
     }
-
-    /// Whether a handler gets the result.
-    var isHandler: Bool {
-        switch self {
-        case .dataHandler, .fileHandler: true
-        case .delegate, .downloadDelegate, .data, .file, .bytes, .webSocket, .stream, .informed: false
-        }
-    }
 }
 
 /// A task's result.
@@ -108,12 +106,12 @@ enum Outcome: Sendable {
 
 extension Outcome {
     fileprivate func data(with response: TaskResponse?) -> Result<(Data, TaskResponse), URLError> {
-        guard case .data(let data) = self, let response else { return .failure(URLError(.unknown)) }
+        guard case .data(let data) = self, let response else { return .failure(error ?? URLError(.unknown)) }
         return .success((data, response))
     }
 
     fileprivate func file(with response: TaskResponse?) -> Result<(URL, TaskResponse), URLError> {
-        guard case .file(let file) = self, let response else { return .failure(URLError(.unknown)) }
+        guard case .file(let file) = self, let response else { return .failure(error ?? URLError(.unknown)) }
         return Result { () throws(URLError) in (try file.handOver(), response) }
     }
 }

@@ -173,7 +173,7 @@ struct DelegateMessenger {
     /// Whether `delegate` is the session's and has no such method: then a call would reach none of the program's code and still cost an
     /// operation. A task's own delegate passes on what it lacks.
     private func lacks(_ delegate: any URLSessionDelegate, _ method: MissingMethods.Method) -> Bool {
-        MissingMethods.contains(method, of: delegate) && delegate === session.core.delegates.session
+        MissingMethods.contains(method, of: delegate) && delegate === session.core.delegates.base
     }
 
     func tellCompletion(with error: (any Error)?) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// One delegate, as each of the protocols it conforms to: cast once rather than for every message. A class, because every message copies it.
+/// One delegate, cast once to each protocol that it conforms to, rather than for every message. A class, because every message copies it.
 final class DelegateSet: Sendable {
-    let session: (any URLSessionDelegate)?
+    let base: (any URLSessionDelegate)?
     let task: (any URLSessionTaskDelegate)?
     let data: (any URLSessionDataDelegate)?
     let download: (any URLSessionDownloadDelegate)?
@@ -12,7 +12,7 @@ final class DelegateSet: Sendable {
     static let none = DelegateSet(nil)
 
     init(_ delegate: (any URLSessionDelegate)?) {
-        session = delegate
+        base = delegate
         task = delegate as? any URLSessionTaskDelegate
         data = delegate as? any URLSessionDataDelegate
         download = delegate as? any URLSessionDownloadDelegate
@@ -21,14 +21,14 @@ final class DelegateSet: Sendable {
     }
 
     private init(
-        session: (any URLSessionDelegate)?,
+        base: (any URLSessionDelegate)?,
         task: (any URLSessionTaskDelegate)?,
         data: (any URLSessionDataDelegate)?,
         download: (any URLSessionDownloadDelegate)?,
         webSocket: (any URLSessionWebSocketDelegate)?,
         stream: (any URLSessionStreamDelegate)?
     ) {
-        self.session = session
+        self.base = base
         self.task = task
         self.data = data
         self.download = download
@@ -38,9 +38,9 @@ final class DelegateSet: Sendable {
 
     /// This delegate for each protocol it conforms to, `others` for the rest.
     func over(_ others: DelegateSet) -> DelegateSet {
-        guard session != nil else { return others }
+        guard base != nil else { return others }
         return DelegateSet(
-            session: session,
+            base: base,
             task: task ?? others.task,
             data: data ?? others.data,
             download: download ?? others.download,

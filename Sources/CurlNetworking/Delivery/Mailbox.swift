@@ -70,7 +70,7 @@ struct Mailbox {
     mutating func post(_ message: Message) -> Bool {
         guard takes(message) else { return false }
         if case .event(.informational) = message {
-            if informationalCount == Self.mostInformational { dropInformational() }
+            if informationalCount == Self.maximumInformational { dropInformational() }
             informationalCount += 1
         }
         messages.add(message)
@@ -79,7 +79,7 @@ struct Mailbox {
 
     /// The most informational responses that wait. A server may send more than any delegate can be told of during a large upload; with the
     /// next, the older half is dropped.
-    static let mostInformational = 128
+    static let maximumInformational = 128
 
     private mutating func dropInformational() {
         let kept = informationalCount / 2
@@ -119,12 +119,12 @@ struct Mailbox {
 
     /// No part begins while this much or more waits, in bytes. Only very small parts, or parts with very many fields, reach it before the transfer
     /// pauses.
-    static let mostBeforePart = 16 << 20
+    static let maximumBeforePart = 16 << 20
 
     /// The bytes that follow belong to another part. nil if too much waits.
     mutating func beginPart(_ head: PartHead) -> (schedules: Bool, isFull: Bool)? {
         guard state != .discarded else { return (false, false) }
-        guard body.waitingBytes < Self.mostBeforePart else { return nil }
+        guard body.waitingBytes < Self.maximumBeforePart else { return nil }
         parts.append((head, appendedBytes))
         let isFull = body.endPiece(cost: head.cost)
         return (schedule(), isFull)

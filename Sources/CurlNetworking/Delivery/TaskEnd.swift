@@ -1,6 +1,6 @@
 import Foundation
 
-/// A step of a task's end. Each is delivered in its own message, in this order.
+/// One message of a task's end. They are delivered in this order.
 enum TaskEnd: Sendable {
     /// A download's file that nobody gets, as the task was cancelled after all.
     case unwanted(DownloadedFile)
@@ -8,7 +8,7 @@ enum TaskEnd: Sendable {
     case downloaded(DownloadedFile)
     case metrics(TaskMetrics)
     /// The result, for the delegate, the handler or the waiting Swift task.
-    case result(Result<Outcome, URLError>, TaskResponse?)
+    case result(Outcome, TaskResponse?)
     /// The result was delivered earlier.
     case over
 }

@@ -29,15 +29,22 @@ struct Admission {
             }
         }
 
+        enum Stage {
+            /// Has no place yet, or has given it back.
+            case waiting
+            /// Has a place, and opens a connection that can't be shared yet.
+            case opening
+            /// Has a place, and its connection can be shared, or never will be.
+            case running
+        }
+
         let origin: Origin
         unowned let owner: any AdmissionTicketOwner
         fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
-        /// It has a place, and must give it back.
-        var isAdmitted = false
-        /// It is opening a connection that can't be shared yet.
-        var isOpening = false
+        /// Changed only by `AdmissionHost`.
+        var stage = Stage.waiting
         /// Its connection is never shared: see `keptApart`.
         fileprivate(set) var isApart = false
         /// Runs while others wait for the first response on its connection. Owned by the pool.
@@ -49,6 +56,10 @@ struct Admission {
             self.origin = origin
             self.owner = owner
         }
+
+        /// It has a place, and must give it back.
+        var isAdmitted: Bool { stage != .waiting }
+        var isOpening: Bool { stage == .opening }
     }
 
     private let makePlan: (Origin) -> ConnectionPlan

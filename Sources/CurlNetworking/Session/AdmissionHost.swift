@@ -70,12 +70,12 @@ final class AdmissionHost: IndexedHeapElement {
     }
 
     func admit(_ ticket: Admission.Ticket) {
+        ticket.stage = .running
         if isExploring || (multiplexes && areFull) {
             opener = ticket
-            ticket.isOpening = true
+            ticket.stage = .opening
             openings += 1
         }
-        ticket.isAdmitted = true
         admitted += 1
     }
 
@@ -83,10 +83,10 @@ final class AdmissionHost: IndexedHeapElement {
     /// has its own time to wait for the connection, rather than one failure after another.
     func leave(_ ticket: Admission.Ticket) {
         guard ticket.isAdmitted else { return waiting.remove(ticket) }
-        ticket.isAdmitted = false
         admitted -= 1
         let opened = opener === ticket
         endOpening(of: ticket)
+        ticket.stage = .waiting
         if ticket.hasFailed, opened, isExploring || established == 0 { knowledge = .separate }
     }
 
@@ -94,7 +94,7 @@ final class AdmissionHost: IndexedHeapElement {
     func endOpening(of ticket: Admission.Ticket) {
         if opener === ticket { opener = nil }
         guard ticket.isOpening else { return }
-        ticket.isOpening = false
+        ticket.stage = .running
         openings -= 1
     }
 

@@ -52,14 +52,15 @@ extension ConnectionPlan {
         hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
         let mayBeHTTP2 = CurlLibrary.hasHTTP2 && origin.isSecure && version != .http1
         mayMultiplex = CurlLibrary.reportsConnections && (mayBeHTTP2 || hasPriorKnowledge)
-        let leastBuffer = quirks.forgetsHTTP2Input && (mayBeHTTP2 || hasPriorKnowledge) ? ReceiveBuffer.multiplexed : 0
+        let minimumBuffer =
+            quirks.forgetsHTTP2Input && (mayBeHTTP2 || hasPriorKnowledge) ? ReceiveBuffer.multiplexed : 0
         let connectionSettings = Self.connectionSettings(
             settings,
             for: origin,
             names,
             version,
             through: route,
-            leastBuffer: leastBuffer
+            minimumBuffer: minimumBuffer
         )
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
@@ -71,7 +72,7 @@ extension ConnectionPlan {
         _ names: NameSettings?,
         _ version: CurlOptions.HTTPVersion,
         through route: ProxyRoute,
-        leastBuffer: Int
+        minimumBuffer: Int
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
         if let names { all.append(names) }
@@ -80,7 +81,7 @@ extension ConnectionPlan {
         // The rest is for HTTP only.
         guard !origin.isFTP else { return all }
         if let setting = version.setting(for: origin) { all.append(setting) }
-        return all + settings.connectionOptions.settings(for: origin, settings.hosts, leastBuffer: leastBuffer)
+        return all + settings.connectionOptions.settings(for: origin, settings.hosts, minimumBuffer: minimumBuffer)
     }
 }
 
@@ -100,15 +101,15 @@ extension CurlOptions.ConnectionOptions {
     /// libcurl's settings for connections to `origin`: each property as set by the first matching host that sets it, or else by the
     /// session.
     ///
-    /// - Parameter leastBuffer: What libcurl needs to receive into, in bytes.
+    /// - Parameter minimumBuffer: What libcurl needs to receive into, in bytes.
     fileprivate func settings(
         for origin: Origin,
         _ hosts: HostRules,
-        leastBuffer: Int
+        minimumBuffer: Int
     ) -> [any ConnectionSettings] {
         Self.table.compactMap { row in
             var options = hosts.first({ row.isSet($0.connections) ? $0.connections : nil }, for: origin) ?? self
-            options.receiveBufferSize = options.receiveBufferSize.map { max($0, leastBuffer) }
+            options.receiveBufferSize = options.receiveBufferSize.map { max($0, minimumBuffer) }
             return row.setting(options)
         }
     }

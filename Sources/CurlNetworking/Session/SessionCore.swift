@@ -86,7 +86,7 @@ final class SessionCore: @unchecked Sendable {
         deliveryQueue = DeliveryQueue(delegateQueue)
         pools = ConnectionPools(settings, deliveryQueue: deliveryQueue)
         let delegates = DelegateSet(delegate)
-        hasDelegate = delegates.session != nil
+        hasDelegate = delegates.base != nil
         hasTaskDelegate = delegates.task != nil
         shared = Mutex(Shared(delegates: delegates))
     }
@@ -149,7 +149,7 @@ final class SessionCore: @unchecked Sendable {
     /// delegate's `deinit` must not block.
     private func releaseEverything() {
         close()
-        guard delegates.session != nil else { return }
+        guard delegates.base != nil else { return }
         WorkThreads.blocking.run { self.releaseDelegate() }
     }
 
@@ -328,7 +328,7 @@ final class SessionCore: @unchecked Sendable {
     /// Keeps the delegate until it has been told.
     private func becomeInvalid(_ session: URLSession) {
         close()
-        guard let delegate = delegates.session else { return }
+        guard let delegate = delegates.base else { return }
         deliveryQueue.addOperation {
             delegate.urlSession(session, didBecomeInvalidWithError: nil)
             self.releaseDelegate()

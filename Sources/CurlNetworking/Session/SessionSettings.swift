@@ -72,15 +72,15 @@ final class SessionSettings: Sendable {
         traceQueue = curl.trace.map(TraceQueue.init)
         connectionOptions = curl.connections
         httpVersion = curl.httpVersion
-        let mostPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
+        let maximumPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
         eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
         runsTasksOnEventLoop = curl.runsTasksOnEventLoop
         limitsKeptConnections = curl.maximumKeptConnections != nil
         let idleLifetime = curl.connections.idleLifetime ?? ConnectionLimits.defaultIdleLifetime
         connectionLimits = ConnectionLimits(
-            kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, mostPerHost),
+            kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, maximumPerHost),
             total: curl.maximumConnections,
-            perHost: max(maximumConnectionsPerHost, mostPerHost),
+            perHost: max(maximumConnectionsPerHost, maximumPerHost),
             streams: curl.maximumStreamsPerConnection,
             // The longest of all hosts: libcurl itself doesn't reuse a connection that is too old for its host.
             idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)

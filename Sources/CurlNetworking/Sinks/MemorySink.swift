@@ -26,7 +26,7 @@ final class MemorySink: Sink {
     func receive(_ bytes: UnsafeRawBufferPointer) {
         body.append(bytes, expected: reservation)
         guard isCopied else { return unsettled += Int64(bytes.count) }
-        // Before the delegate gets them.
+        // The count changes before the delegate sees the bytes.
         owner.count(Int64(bytes.count), isTold: false)
         owner.deliver(counted: bytes)
     }

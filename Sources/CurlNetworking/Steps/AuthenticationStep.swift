@@ -3,12 +3,12 @@ import Foundation
 
 /// Challenges of servers and proxies (RFC 9110 §11): answers them, and adds credentials to the next request.
 ///
-/// `@unchecked Sendable`: used on the loop only, but for `host`, which is set before another thread may look at it.
+/// `@unchecked Sendable`: used on the loop only, but for `context`, which is set before another thread may look at it.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
     /// nil for a task without authentication so far.
     @exclusivity(unchecked) private var state: Authentication?
     /// Set while the task waits for its turn to ask.
-    private weak var host: (any StepHost)?
+    private weak var context: (any StepContext)?
     /// libcurl doesn't speak HTTP on the connection, and so can't lead a conversation that authenticates it.
     private let isForChannel: Bool
 
@@ -25,8 +25,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     var sentCredential: Credential? { state?.sent[.server]?.use.credential }
 
     /// The credential that `request` would be sent to the server with, as far as it comes from this step.
-    func credential(for request: URLRequest, hasOwnField: Bool, _ host: any StepHost) -> Credential? {
-        guard let coordinator = host.session.existingAuthenticationCoordinator, let url = request.url,
+    func credential(for request: URLRequest, hasOwnField: Bool, _ context: any StepContext) -> Credential? {
+        guard let coordinator = context.session.existingAuthenticationCoordinator, let url = request.url,
             let origin = Origin(url)
         else { return nil }
         if let use = state?.uses[.server], use.space.origin == origin, use.extends(to: url) { return use.credential }
@@ -37,14 +37,14 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     /// Adds the credentials known for the request's destination.
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         let mayShowSomething =
             state != nil || plan.options?.credentials != nil || plan.options?.proxy.authentication != nil
-            || host.session.existingAuthenticationCoordinator != nil
+            || context.session.existingAuthenticationCoordinator != nil
         guard mayShowSomething, let options = plan.options else { return }
         var authentication = state ?? Authentication()
-        let route = host.route
-        host.session.authenticationCoordinator.withSpaces {
+        let route = context.route
+        context.session.authenticationCoordinator.withSpaces {
             authentication.apply(to: options, of: plan.request, through: route, &$0)
         }
         if authentication.sent[.server]?.use.ownsConnection ?? false {
@@ -56,71 +56,72 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     // MARK: - Responses
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
-        noteAccepted(received, host)
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
+        noteAccepted(received, context)
         guard let party = AuthenticationParty(status: received.head.status) else { return .pass }
         let request = received.request
         // An HTTP proxy's answer for an FTP server: no credential for it would ever be sent.
         if request.url.flatMap(Scheme.init)?.isFTP ?? false { return .pass }
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
             .filter { !isForChannel || !$0.scheme.isOfConnection }
-        guard let url = request.url, let challenger = party.challenger(for: url, through: host.route), !offers.isEmpty,
+        guard let url = request.url, let challenger = party.challenger(for: url, through: context.route),
+            !offers.isEmpty,
             // Through a tunnel it is the server that responds, which must not get the proxy's credentials.
             party == .server || received.tunnel == nil
         else { return .pass }
-        try host.budget.spendChallenge(at: url)
+        try context.budget.spendChallenge(at: url)
         var authentication = state ?? Authentication()
-        let verdict = host.session.authenticationCoordinator.withSpaces { spaces in
+        let verdict = context.session.authenticationCoordinator.withSpaces { spaces in
             authentication.noteRefusal(by: challenger, offers, url, &spaces)
         }
         state = authentication
         if verdict == .sendAgain { return .follow(request) }
         let challenged = Authentication.Challenged(
-            held: HeldResponse(),
+            held: HoldToken(),
             request: request,
             challenger: challenger,
             response: try received.head.response(to: request),
             offers: offers
         )
-        return .hold(hold(challenged, host))
+        return .hold(hold(challenged, context))
     }
 
     /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
-            let challenger = host.route.server?.challenger, let response = try? head.response(to: request)
+            let challenger = context.route.server?.challenger, let response = try? head.response(to: request)
         else { return .pass }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return .pass }
         do throws(URLError) {
-            try host.budget.spendChallenge(at: url)
+            try context.budget.spendChallenge(at: url)
         } catch {
             return .fail(error)
         }
         var authentication = state ?? Authentication()
         // The connection may have been closed before libcurl could answer with the proxy's credential.
         if !ending.refusesAnswer { authentication.tunnelCredential = nil }
-        let verdict = host.session.authenticationCoordinator.withSpaces {
+        let verdict = context.session.authenticationCoordinator.withSpaces {
             authentication.noteRefusal(by: challenger, offers, url, &$0)
         }
         state = authentication
         if verdict == .sendAgain { return .follow(request) }
         let challenged = Authentication.Challenged(
-            held: HeldResponse(),
+            held: HoldToken(),
             request: request,
             challenger: challenger,
             response: response,
             isInTunnel: true,
             offers: offers
         )
-        return .hold(hold(challenged, host))
+        return .hold(hold(challenged, context))
     }
 
     /// Looks for a credential once libcurl has returned.
-    private func hold(_ challenged: Authentication.Challenged, _ host: any StepHost) -> HeldResponse {
+    private func hold(_ challenged: Authentication.Challenged, _ context: any StepContext) -> HoldToken {
         let held = challenged.held
         state?.challenged = challenged
-        host.owner.submit { self.tryNextOffer(of: held, host) }
+        context.owner.submit { self.tryNextOffer(of: held, context) }
         return held
     }
 
@@ -135,11 +136,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     /// Remembers the credentials that were sent with the request and are valid.
-    private func noteAccepted(_ received: ReceivedHead, _ host: any StepHost) {
+    private func noteAccepted(_ received: ReceivedHead, _ context: any StepContext) {
         guard let sent = state?.sent, let url = received.request.url else { return }
         let parties = Self.parties(acceptedBy: received)
         guard !parties.isEmpty else { return }
-        let coordinator = host.session.authenticationCoordinator
+        let coordinator = context.session.authenticationCoordinator
         let isTunnelled = received.tunnel != nil
         coordinator.withSpaces {
             _ = state?.noteSuccess(received.head, of: parties, isTunnelled: isTunnelled, &$0)
@@ -147,40 +148,40 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         for (party, sent) in sent where parties.contains(party) {
             // That was noted when the tunnel opened; on one that already existed, nothing was sent.
             if party == .proxy, received.tunnel != nil { continue }
-            noteAccepted(sent.use, at: url, host)
+            noteAccepted(sent.use, at: url, context)
         }
     }
 
     /// The proxy has opened a tunnel: what was sent for it is valid. The tasks that wait for its connection have to have the same credential, or
     /// libcurl wouldn't let them share it. Within libcurl.
-    func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ host: any StepHost) {
+    func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ context: any StepContext) {
         guard let url = request.url else { return }
-        noteAnsweredByLibcurl(tunnel, at: url, host)
+        noteAnsweredByLibcurl(tunnel, at: url, context)
         guard let sent = state?.sent[.proxy] else { return }
         if let head = tunnel.head {
-            host.session.authenticationCoordinator.withSpaces { _ = state?.noteSuccess(head, of: [.proxy], &$0) }
+            context.session.authenticationCoordinator.withSpaces { _ = state?.noteSuccess(head, of: [.proxy], &$0) }
         }
-        noteAccepted(sent.use, at: url, host)
+        noteAccepted(sent.use, at: url, context)
     }
 
-    private func noteAccepted(_ use: Authentication.Use, at url: URL, _ host: any StepHost) {
+    private func noteAccepted(_ use: Authentication.Use, at url: URL, _ context: any StepContext) {
         guard use.isShared else { return }
-        let coordinator = host.session.authenticationCoordinator
+        let coordinator = context.session.authenticationCoordinator
         let object = coordinator.withSpaces { $0.noteAcceptance(of: use.credential, for: use.space, at: url) }
-        guard let object, let storage = host.session.settings.credentialStorage else { return }
+        guard let object, let storage = context.session.settings.credentialStorage else { return }
         let space = use.space.forDelegate
         // Storages notify observers, and may be the program's own.
         WorkThreads.blocking.run { storage.store(object, for: space) }
     }
 
     /// If libcurl has answered the proxy's challenge by itself, with Basic, later tunnels send that preemptively, which saves a round trip.
-    private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel, at url: URL, _ host: any StepHost) {
+    private func noteAnsweredByLibcurl(_ tunnel: ProxyTunnel, at url: URL, _ context: any StepContext) {
         guard let credential = state?.tunnelCredential, let challenge = tunnel.challenge,
-            let challenger = host.route.server?.challenger,
+            let challenger = context.route.server?.challenger,
             let offer = AuthenticationOffer.offers(in: challenge, by: .proxy).first, offer.scheme == .basic
         else { return }
         let space = challenger.space(of: offer)
-        host.session.authenticationCoordinator.withSpaces { spaces in
+        context.session.authenticationCoordinator.withSpaces { spaces in
             spaces.set(credential, for: space, digest: nil)
             spaces.noteAcceptance(of: credential, for: space, at: url)
         }
@@ -189,45 +190,45 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     // MARK: - Finding a credential
 
     /// Tries the strongest offer that isn't rejected: with a known credential, or else by asking when it is its turn.
-    private func tryNextOffer(of held: HeldResponse, _ host: any StepHost) {
+    private func tryNextOffer(of held: HoldToken, _ context: any StepContext) {
         guard let challenged = state?.challenged, challenged.held === held else { return }
-        guard let offer = challenged.offers.first else { return deliverChallenge(host) }
+        guard let offer = challenged.offers.first else { return deliverChallenge(context) }
         let space = challenged.challenger.space(of: offer)
-        guard state?.rejected.contains(space) == false else { return skipOffer(host) }
+        guard state?.rejected.contains(space) == false else { return skipOffer(context) }
         state?.challenged?.space = space
-        if let use = knownUse(for: space, host) { return answer(with: use, host) }
-        self.host = host
-        if host.session.authenticationCoordinator.enter(self, about: space) {
-            lookUpProposal(for: space, challenged, host)
+        if let use = knownUse(for: space, context) { return answer(with: use, context) }
+        self.context = context
+        if context.session.authenticationCoordinator.enter(self, about: space) {
+            lookUpProposal(for: space, challenged, context)
         }
     }
 
     /// Another task's question about the space was answered, perhaps for this one as well; if not, it is this one's turn. Any thread.
     func turnCame(about space: ProtectionSpace) {
-        guard let host else { return }
-        host.owner.submit { self.askedElsewhere(about: space, host) }
+        guard let context else { return }
+        context.owner.submit { self.askedElsewhere(about: space, context) }
     }
 
-    private func askedElsewhere(about space: ProtectionSpace, _ host: any StepHost) {
+    private func askedElsewhere(about space: ProtectionSpace, _ context: any StepContext) {
         guard let challenged = state?.challenged, challenged.space == space,
-            host.session.authenticationCoordinator.isTurn(of: self, about: space)
+            context.session.authenticationCoordinator.isTurn(of: self, about: space)
         else { return }
-        if let use = knownUse(for: space, host) { return answer(with: use, host) }
-        lookUpProposal(for: space, challenged, host)
+        if let use = knownUse(for: space, context) { return answer(with: use, context) }
+        lookUpProposal(for: space, challenged, context)
     }
 
-    private func skipOffer(_ host: any StepHost) {
+    private func skipOffer(_ context: any StepContext) {
         guard let held = state?.challenged?.held else { return }
-        leaveCoordinator(host)
+        leaveCoordinator(context)
         state?.challenged?.offers.removeFirst()
-        tryNextOffer(of: held, host)
+        tryNextOffer(of: held, context)
     }
 
     /// A credential that this task, or another of the session, has for the space.
-    private func knownUse(for space: ProtectionSpace, _ host: any StepHost) -> Authentication.Use? {
+    private func knownUse(for space: ProtectionSpace, _ context: any StepContext) -> Authentication.Use? {
         guard let state else { return nil }
         if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space) { return own }
-        guard let known = host.session.authenticationCoordinator.withSpaces({ $0[space] }),
+        guard let known = context.session.authenticationCoordinator.withSpaces({ $0[space] }),
             !state.refuses(known.credential, space), state.challenged?.admits(known.credential) ?? true
         else { return nil }
         return Authentication.Use(space: space, credential: known.credential, isShared: true)
@@ -237,38 +238,38 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     private func lookUpProposal(
         for space: ProtectionSpace,
         _ challenged: Authentication.Challenged,
-        _ host: any StepHost
+        _ context: any StepContext
     ) {
         let held = challenged.held
         if space.party == .server, let credential = challenged.request.url?.credential,
             state?.refuses(credential, space) == false
         {
             let object = URLCredential(user: credential.user, password: credential.password, persistence: .none)
-            return ask(about: space, held, proposing: object, host)
+            return ask(about: space, held, proposing: object, context)
         }
-        if space.party == .proxy, let credential = host.route.server?.credential,
+        if space.party == .proxy, let credential = context.route.server?.credential,
             state?.refuses(credential, space) == false
         {
             // It was set for exactly this proxy.
             let use = Authentication.Use(space: space, credential: credential, isShared: true)
-            return answer(with: use, host)
+            return answer(with: use, context)
         }
-        guard let storage = host.session.settings.credentialStorage else {
-            return ask(about: space, held, proposing: nil, host)
+        guard let storage = context.session.settings.credentialStorage else {
+            return ask(about: space, held, proposing: nil, context)
         }
         let forDelegate = space.forDelegate
         WorkThreads.blocking.run {
             let proposal = storage.matchingDefault(for: forDelegate)
-            host.owner.submit { self.ask(about: space, held, proposing: proposal, host) }
+            context.owner.submit { self.ask(about: space, held, proposing: proposal, context) }
         }
     }
 
     /// Asks the delegate, or applies the default handling if there is none to ask.
     private func ask(
         about space: ProtectionSpace,
-        _ held: HeldResponse,
+        _ held: HoldToken,
         proposing object: URLCredential?,
-        _ host: any StepHost
+        _ context: any StepContext
     ) {
         guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
         var proposal: URLCredential?
@@ -281,11 +282,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         } else {
             state?.challenged?.proposed = nil
         }
-        let sender = ChallengeSender { [weak self, weak host] answer in
-            guard let self, let host else { return }
-            host.owner.submit { self.answered(held, space, answer, host) }
+        let sender = ChallengeSender { [weak self, weak context] answer in
+            guard let self, let context else { return }
+            context.owner.submit { self.answered(held, space, answer, context) }
         }
-        guard host.owner.delegates.session != nil else { return sender.answer(.performDefaultHandling, nil) }
+        guard context.owner.delegates.base != nil else { return sender.answer(.performDefaultHandling, nil) }
         state?.challenged?.sender = sender
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space.forDelegate(inTunnel: challenged.isInTunnel),
@@ -296,7 +297,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             sender: sender
         )
         let isOfConnection = space.scheme.isOfConnection
-        host.owner.ask(
+        context.owner.ask(
             .challenge(ChallengeQuestion(challenge: challenge, isOfConnection: isOfConnection, sender: sender))
         )
     }
@@ -304,10 +305,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     // MARK: - The answer
 
     private func answered(
-        _ held: HeldResponse,
+        _ held: HoldToken,
         _ space: ProtectionSpace,
         _ answer: ChallengeAnswer,
-        _ host: any StepHost
+        _ context: any StepContext
     ) {
         guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
         switch answer.disposition {
@@ -315,32 +316,33 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             guard let object = answer.credential, let credential = Credential(object),
                 // What was refused would be refused again.
                 state?.refuses(credential, space) == false
-            else { return deliverChallenge(host) }
+            else { return deliverChallenge(context) }
             let isShared = object.persistence != .none
             let use = Authentication.Use(space: space, credential: credential, isShared: isShared)
-            self.answer(with: use, storing: isShared ? object : nil, host)
+            self.answer(with: use, storing: isShared ? object : nil, context)
         case .performDefaultHandling:
-            if let proposed = challenged.proposed { return self.answer(with: proposed, host) }
+            if let proposed = challenged.proposed { return self.answer(with: proposed, context) }
             // Programs often don't know these schemes, and the server offers Basic as well.
-            if space.scheme.isOfConnection { skipOffer(host) } else { deliverChallenge(host) }
+            if space.scheme.isOfConnection { skipOffer(context) } else { deliverChallenge(context) }
         case .cancelAuthenticationChallenge:
-            host.fail(.cancelled(host.request?.url))
+            context.fail(.cancelled(context.request?.url))
         case .rejectProtectionSpace:
             state?.rejected.insert(space)
-            skipOffer(host)
+            skipOffer(context)
         }
     }
 
     /// Sends the request again with the credential.
     ///
     /// - Parameter object: The delegate's, to be stored once it has been accepted.
-    private func answer(with use: Authentication.Use, storing object: URLCredential? = nil, _ host: any StepHost) {
+    private func answer(with use: Authentication.Use, storing object: URLCredential? = nil, _ context: any StepContext)
+    {
         guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
         var use = use
         use.isAccepted = false
         use.url = challenged.request.url
         if use.isShared {
-            host.session.authenticationCoordinator.withSpaces {
+            context.session.authenticationCoordinator.withSpaces {
                 $0.set(use.credential, for: use.space, digest: offer.digest, toBeStored: object)
             }
         } else {
@@ -348,28 +350,28 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             use.digestCount = 0
         }
         state?.uses[use.space.party] = use
-        leaveCoordinator(host)
+        leaveCoordinator(context)
         state?.challenged = nil
-        host.release(challenged.held, .follow(challenged.request))
+        context.release(challenged.held, .follow(challenged.request))
     }
 
     /// There is no credential: the challenge becomes the task's response or, if it refused a tunnel, its failure.
-    private func deliverChallenge(_ host: any StepHost) {
+    private func deliverChallenge(_ context: any StepContext) {
         guard let challenged = state?.challenged else { return }
-        leaveCoordinator(host)
+        leaveCoordinator(context)
         state?.challenged = nil
-        host.release(challenged.held, .pass)
+        context.release(challenged.held, .pass)
     }
 
-    func stop(_ host: any StepHost) {
-        leaveCoordinator(host)
+    func stop(_ context: any StepContext) {
+        leaveCoordinator(context)
         state?.challenged?.sender?.withdraw()
         state = nil
     }
 
-    private func leaveCoordinator(_ host: any StepHost) {
+    private func leaveCoordinator(_ context: any StepContext) {
         guard let space = state?.challenged?.space else { return }
         state?.challenged?.space = nil
-        host.session.authenticationCoordinator.leave(self, about: space)
+        context.session.authenticationCoordinator.leave(self, about: space)
     }
 }

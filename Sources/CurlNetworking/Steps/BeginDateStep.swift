@@ -24,22 +24,22 @@ final class BeginDateStep: Step, @unchecked Sendable {
         self.asks = asks
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         switch state {
         case .begun: return .pass
         case .failed(let error): return .fail(error)
         case .asking: return .wait
         case .delayed: break
         }
-        let remaining = host.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
-        guard remaining > 0 else { return ask(host) }
-        let loop = host.pool.loop
+        let remaining = context.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
+        guard remaining > 0 else { return ask(context) }
+        let loop = context.pool.loop
         do throws(TransferFailure) {
             try loop.makeReady()
         } catch {
-            return .fail(URLError(error, url: host.request?.url))
+            return .fail(URLError(error, url: context.request?.url))
         }
-        let look = Deadline { [unowned self, weak host] in host?.proceed(self) }
+        let look = Deadline { [unowned self, weak context] in context?.proceed(self) }
         state = .delayed(look: look)
         loop.schedule(look, at: loop.now + Self.nextLook(remaining))
         return .wait
@@ -55,17 +55,17 @@ final class BeginDateStep: Step, @unchecked Sendable {
     var isDelayed: Bool { if case .delayed = state { true } else { false } }
 
     /// The date has come.
-    private func ask(_ host: any StepHost) -> RequestVerdict {
-        defer { host.rearmClocks() }
-        guard asks, host.owner.isWatched, let request = host.request else {
+    private func ask(_ context: any StepContext) -> RequestVerdict {
+        defer { context.rearmClocks() }
+        guard asks, context.owner.isWatched, let request = context.request else {
             state = .begun
             return .pass
         }
         state = .asking
-        host.owner.ask(
-            .delayedRequest(request) { [weak self, weak host] disposition, request in
-                guard let self, let host else { return }
-                host.owner.submit { self.answered(disposition, request, host) }
+        context.owner.ask(
+            .delayedRequest(request) { [weak self, weak context] disposition, request in
+                guard let self, let context else { return }
+                context.owner.submit { self.answered(disposition, request, context) }
             }
         )
         return .wait
@@ -75,25 +75,25 @@ final class BeginDateStep: Step, @unchecked Sendable {
     private func answered(
         _ disposition: URLSession.DelayedRequestDisposition,
         _ request: URLRequest?,
-        _ host: any StepHost
+        _ context: any StepContext
     ) {
         guard case .asking = state else { return }
         state = .begun
         switch disposition {
         case .continueLoading: break
-        case .cancel: return host.owner.cancel()
+        case .cancel: return context.owner.cancel()
         case .useNewRequest:
             replacement = request
             if let request {
-                host.replaceRequest(request)
+                context.replaceRequest(request)
             } else {
                 state = .failed(URLError(.badURL, nil, "The delegate chose a new request, and gave none."))
             }
         }
-        host.proceed(self)
+        context.proceed(self)
     }
 
-    func stop(_ host: any StepHost) {
-        if case .delayed(let look?) = state { host.pool.loop.cancel(look) }
+    func stop(_ context: any StepContext) {
+        if case .delayed(let look?) = state { context.pool.loop.cancel(look) }
     }
 }

@@ -35,7 +35,7 @@ final class CacheStep: Step, @unchecked Sendable {
     private var fields: [HeaderField] = []
     /// The response to the current request, if it may be stored.
     private var pending: PendingResponse?
-    /// Of the response to the current request, by its connection.
+    /// Who may share the response to the current request, judging by its connection.
     private var connectionAudience = CacheAudience.everyone
     /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieLookup.busy
@@ -45,24 +45,24 @@ final class CacheStep: Step, @unchecked Sendable {
 
     // MARK: - Before the network
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         guard attempt == .first else { return .pass }
         switch lookup {
         case .underWay, .findingCookies:
             return .wait
         case .found(let found):
             lookup = .none
-            return decide(on: found, host)
+            return decide(on: found, context)
         case .none:
-            return begin(host)
+            return begin(context)
         }
     }
 
-    private func begin(_ host: any StepHost) -> RequestVerdict {
+    private func begin(_ context: any StepContext) -> RequestVerdict {
         let isContradicted = if case .contradicted = stored { true } else { false }
         reset()
-        guard let request = host.request, let url = request.url, let scheme = Scheme(url) else { return .pass }
-        let settings = host.session.settings
+        guard let request = context.request, let url = request.url, let scheme = Scheme(url) else { return .pass }
+        let settings = context.session.settings
         guard scheme.isHTTP else {
             // What FTP brings is never stored.
             let mustNotLoad = scheme.isFTP && settings.cachePolicy(for: request) == .returnCacheDataDontLoad
@@ -72,23 +72,23 @@ final class CacheStep: Step, @unchecked Sendable {
         guard cache != nil || settings.cachePolicy(for: request).countsWithoutCache else { return .pass }
         var demand = settings.cacheDemand(of: request)
         // Responses over a Unix socket are local, and not cached.
-        if Self.isConcerned(host), !scheme.isUnixSocket {
+        if Self.isConcerned(context), !scheme.isUnixSocket {
             self.demand = demand
         } else {
             demand.reading = .nothing
         }
         if scheme.isSecure, settings.configureTransfer?.decidesTrust ?? false { demand.reading = .nothing }
-        guard let cache, demand.reading != .nothing, !isContradicted else { return decide(on: nil, demand, host) }
+        guard let cache, demand.reading != .nothing, !isContradicted else { return decide(on: nil, demand, context) }
         stored = .none
         let key = StoredResponse.key(of: url)
         let isInsistent = demand.reading == .anything || demand.failsWithout
-        switch cache.find(key, now: host.pool.loop.now, isInsistent: isInsistent) {
+        switch cache.find(key, now: context.pool.loop.now, isInsistent: isInsistent) {
         case .known(let stored):
-            return decide(on: stored, demand, host)
+            return decide(on: stored, demand, context)
         case .unknown:
-            wait(for: key, host)
+            wait(for: key, context)
             cache.lookUp(key, for: request) { stored in
-                host.owner.submit { self.answered(stored, key, host) }
+                context.owner.submit { self.answered(stored, key, context) }
             }
             return .wait
         }
@@ -100,72 +100,72 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     /// Whether the cache takes part in the task. Downloads aren't cached, as on Apple's platforms.
-    private static func isConcerned(_ host: any StepHost) -> Bool {
-        !(host.sink is FileSink) && host.owner.body.isInRequest && !host.owner.body.isStream
+    private static func isConcerned(_ context: any StepContext) -> Bool {
+        !(context.sink is FileSink) && context.owner.body.isInRequest && !context.owner.body.isStream
     }
 
     /// The demand of `request` on the cache; nil if the cache takes no part.
-    static func demand(of request: URLRequest, _ host: any StepHost) -> CacheDemand? {
-        let settings = host.session.settings
-        guard settings.cache != nil, isConcerned(host) else { return nil }
+    static func demand(of request: URLRequest, _ context: any StepContext) -> CacheDemand? {
+        let settings = context.session.settings
+        guard settings.cache != nil, isConcerned(context) else { return nil }
         let demand = settings.cacheDemand(of: request)
         return demand.mayStore ? demand : nil
     }
 
-    private func wait(for key: String, _ host: any StepHost) {
-        let deadline = Deadline { [unowned self, weak host] in
-            guard let host else { return }
+    private func wait(for key: String, _ context: any StepContext) {
+        let deadline = Deadline { [unowned self, weak context] in
+            guard let context else { return }
             // Something may be stored all the same.
             stored = .unknown
-            found(nil, host)
+            found(nil, context)
         }
         lookup = .underWay(key, until: deadline)
-        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.lookupTimeout)
+        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.lookupTimeout)
     }
 
     /// The cache has answered, which may no longer matter.
-    private func answered(_ stored: StoredResponse?, _ key: String, _ host: any StepHost) {
+    private func answered(_ stored: StoredResponse?, _ key: String, _ context: any StepContext) {
         guard case .underWay(key, let deadline) = lookup else { return }
-        host.pool.loop.cancel(deadline)
-        found(stored, host)
+        context.pool.loop.cancel(deadline)
+        found(stored, context)
     }
 
-    private func found(_ stored: StoredResponse?, _ host: any StepHost) {
+    private func found(_ stored: StoredResponse?, _ context: any StepContext) {
         lookup = .found(stored)
-        host.proceed(self)
+        context.proceed(self)
     }
 
-    private func decide(on stored: StoredResponse?, _ host: any StepHost) -> RequestVerdict {
-        demand.map { decide(on: stored, $0, host) } ?? .pass
+    private func decide(on stored: StoredResponse?, _ context: any StepContext) -> RequestVerdict {
+        demand.map { decide(on: stored, $0, context) } ?? .pass
     }
 
     private func decide(
         on stored: StoredResponse?,
         _ demand: CacheDemand,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> RequestVerdict {
         if let stored, case .busy = cookies, CacheVariant.names(of: stored.head).contains("cookie"),
-            let request = host.request, let verdict = findCookies(for: request, stored, host)
+            let request = context.request, let verdict = findCookies(for: request, stored, context)
         {
             return verdict
         }
-        let stored = stored.flatMap { isVariant($0, of: host.request, demand, host) ? $0 : nil }
+        let stored = stored.flatMap { isVariant($0, of: context.request, demand, context) ? $0 : nil }
         fields = demand.fields
         let freshness = stored?.freshness(now: Date())
         let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
-        if let range = demand.range { return decide(on: stored?.part(range), of: decision, for: demand, host) }
+        if let range = demand.range { return decide(on: stored?.part(range), of: decision, for: demand, context) }
         switch decision {
         case .use:
-            return answer(with: stored, host)
+            return answer(with: stored, context)
         case .useAndRevalidate:
-            if host.beginRevalidation() { return answer(with: stored, host) }
+            if context.beginRevalidation() { return answer(with: stored, context) }
             return ask(about: stored, stored.map { CacheValidation.conditions($0.head) } ?? [])
         case .validate(let conditions):
             return ask(about: stored, conditions)
         case .load:
             return ask(about: stored, [])
         case .fail:
-            return .fail(Self.lackOfResponse(to: host.request?.url))
+            return .fail(Self.lackOfResponse(to: context.request?.url))
         }
     }
 
@@ -173,18 +173,18 @@ final class CacheStep: Step, @unchecked Sendable {
     private func findCookies(
         for request: URLRequest,
         _ stored: StoredResponse,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> RequestVerdict? {
-        guard let step = host.steps.cookies else {
+        guard let step = context.steps.cookies else {
             cookies = .found(nil)
             return nil
         }
-        cookies = step.find(for: request, host)
+        cookies = step.find(for: request, context)
         guard case .busy = cookies else { return nil }
         lookup = .findingCookies(stored)
-        step.read(for: request, host) { field in
+        step.read(for: request, context) { field in
             self.cookies = .found(field)
-            self.found(stored, host)
+            self.found(stored, context)
         }
         return .wait
     }
@@ -194,11 +194,11 @@ final class CacheStep: Step, @unchecked Sendable {
         on part: StoredResponse?,
         of decision: CacheValidation.Decision,
         for demand: CacheDemand,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> RequestVerdict {
         // A request for a part doesn't revalidate the whole.
-        if let part, decision == .use { return answer(with: part, host) }
-        return demand.failsWithout ? .fail(Self.lackOfResponse(to: host.request?.url)) : ask(about: nil, [])
+        if let part, decision == .use { return answer(with: part, context) }
+        return demand.failsWithout ? .fail(Self.lackOfResponse(to: context.request?.url)) : ask(about: nil, [])
     }
 
     private static func lackOfResponse(to url: URL?) -> URLError {
@@ -209,8 +209,8 @@ final class CacheStep: Step, @unchecked Sendable {
         )
     }
 
-    private func answer(with stored: StoredResponse?, _ host: any StepHost) -> RequestVerdict {
-        stored.map { .load(transfer(of: $0, isConfirmed: false, host)) } ?? .pass
+    private func answer(with stored: StoredResponse?, _ context: any StepContext) -> RequestVerdict {
+        stored.map { .load(transfer(of: $0, isConfirmed: false, context)) } ?? .pass
     }
 
     /// Asks the server, which may confirm `stored` if there are conditions.
@@ -226,64 +226,64 @@ final class CacheStep: Step, @unchecked Sendable {
         _ stored: StoredResponse,
         of request: URLRequest?,
         _ demand: CacheDemand,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> Bool {
         guard let request else { return false }
         if stored.variant == nil, demand.reading == .anything { return true }
         let cookies = if case .found(let cookies) = cookies { cookies } else { String?.none }
-        return stored.isVariant(of: SentFields(request, cookies: cookies, host))
+        return stored.isVariant(of: SentFields(request, cookies: cookies, context))
     }
 
     /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if let demand, demand.mayStore {
-            pending = Self.begin(plan.request, host)
-            connectionAudience = Self.audience(of: plan, host)
+            pending = Self.begin(plan.request, context)
+            connectionAudience = Self.audience(of: plan, context)
         }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
     }
 
     /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
-    private static func audience(of plan: TransferPlan, _ host: any StepHost) -> CacheAudience {
+    private static func audience(of plan: TransferPlan, _ context: any StepContext) -> CacheAudience {
         guard let origin = plan.ticket?.origin, origin.usesTLS else { return .everyone }
-        guard host.isVerified(origin) else { return .nobody }
-        return host.showsIdentity(to: origin) ? .everyoneIfPublic : .everyone
+        guard context.isVerified(origin) else { return .nobody }
+        return context.showsIdentity(to: origin) ? .everyoneIfPublic : .everyone
     }
 
     /// nil without a cache.
-    private static func begin(_ request: URLRequest, _ host: any StepHost) -> PendingResponse? {
-        guard let cache = host.session.settings.cache, let url = request.url else { return nil }
+    private static func begin(_ request: URLRequest, _ context: any StepContext) -> PendingResponse? {
+        guard let cache = context.session.settings.cache, let url = request.url else { return nil }
         return cache.pendingResponses.begin(StoredResponse.key(of: url))
     }
 
     // MARK: - The server's answer
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
         if received.effect != .connection { connectionAudience = .nobody }
-        invalidate(by: head, to: request, host)
-        if Self.isConcerned(host), let comparison = HeadComparison.begin(received, host) {
+        invalidate(by: head, to: request, context)
+        if Self.isConcerned(context), let comparison = HeadComparison.begin(received, context) {
             self.comparison = comparison
             return .hold(comparison.held)
         }
-        if let stored = selected(by: received, host) {
+        if let stored = selected(by: received, context) {
             return .load(stored)
         }
         if case .contradicted = stored { return .follow(request) }
         guard demand != nil else { return .pass }
-        switch host.redirectDecision(for: received, count: 0) {
-        case .follow, .refuse: dropSuperseded(by: head, to: request, host)
+        switch context.redirectDecision(for: received, count: 0) {
+        case .follow, .refuse: dropSuperseded(by: head, to: request, context)
         case .deliver, .fail: break
         }
         return .pass
     }
 
     /// The response to an unsafe request: what is stored for its URLs is outdated.
-    private func invalidate(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
-        guard let cache = host.session.settings.cache else { return }
+    private func invalidate(by head: ResponseHead, to request: URLRequest, _ context: any StepContext) {
+        guard let cache = context.session.settings.cache else { return }
         invalidate(by: head, to: request, in: cache)
         // What resumes an upload is sent elsewhere, and concerns the URL of the upload as well.
-        guard let upload = host.steps.upload?.creation, upload.url != request.url else { return }
+        guard let upload = context.steps.upload?.creation, upload.url != request.url else { return }
         invalidate(by: head, to: upload, in: cache)
     }
 
@@ -295,16 +295,16 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     /// The stored response, if it is the task's response because of what was received or in spite of it.
-    private func selected(by received: ReceivedHead, _ host: any StepHost) -> StoredTransfer? {
+    private func selected(by received: ReceivedHead, _ context: any StepContext) -> StoredTransfer? {
         guard case .candidate(let candidate, let isValidated) = stored, let demand else { return nil }
         let status = received.head.status
         if status == 304 {
-            return isValidated ? confirm(candidate, with: received.head, to: received.request, host) : nil
+            return isValidated ? confirm(candidate, with: received.head, to: received.request, context) : nil
         }
         guard CacheValidation.errorStatuses.contains(status),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return nil }
-        return transfer(of: candidate, isConfirmed: false, host)
+        return transfer(of: candidate, isConfirmed: false, context)
     }
 
     /// The server says that nothing has changed. nil if it means another response.
@@ -312,14 +312,14 @@ final class CacheStep: Step, @unchecked Sendable {
         _ candidate: StoredResponse,
         with head: ResponseHead,
         to request: URLRequest,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> StoredTransfer? {
         switch CacheFields.confirmation(of: candidate.head, by: head) {
         case .contradicts:
             stored = .contradicted
             return nil
         case .keeps:
-            return transfer(of: candidate, isConfirmed: true, host)
+            return transfer(of: candidate, isConfirmed: true, context)
         case .updates:
             break
         }
@@ -330,120 +330,123 @@ final class CacheStep: Step, @unchecked Sendable {
         updated.received = now
         updated.request = request
         // `Vary` may have changed.
-        updated.answer(Self.variant(of: updated.head, to: request, host))
+        updated.answer(Self.variant(of: updated.head, to: request, context))
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
         if !CacheStorability.permitsStoring(updated.head, directives) || CacheFields.areTooMany(in: updated.head) {
-            if let url = request.url { host.session.settings.cache?.remove(url) }
-        } else if audience(host).permitsStoring(directives), let pending, let cache = host.session.settings.cache {
+            if let url = request.url { context.session.settings.cache?.remove(url) }
+        } else if audience(context).permitsStoring(directives), let pending, let cache = context.session.settings.cache
+        {
             pending.store { cache.store(updated) }
         }
-        return transfer(of: updated, isConfirmed: true, host)
+        return transfer(of: updated, isConfirmed: true, context)
     }
 
-    private func transfer(of stored: StoredResponse, isConfirmed: Bool, _ host: any StepHost) -> StoredTransfer {
+    private func transfer(of stored: StoredResponse, isConfirmed: Bool, _ context: any StepContext) -> StoredTransfer {
         var stored = stored
         if !isConfirmed { stored.head = CacheFields.aged(stored.head, by: stored.age(now: Date())) }
-        if let url = host.request?.url {
+        if let url = context.request?.url {
             // The key has no fragment, and is the same for all spellings. A program may have stored the response of another URL.
             let isOfRequest = StoredResponse.key(of: stored.url) == stored.key
             stored.url = isOfRequest ? url : stored.url.withFragment(of: url)
         }
-        return StoredTransfer(stored, delegate: host)
+        return StoredTransfer(stored, delegate: context)
     }
 
     // MARK: - Storing
 
     /// By the connection, and by the credentials in the request.
-    private func audience(_ host: any StepHost) -> CacheAudience {
-        if case .everyone = connectionAudience, host.steps.authentication.hasShownServerCredentials {
+    private func audience(_ context: any StepContext) -> CacheAudience {
+        if case .everyone = connectionAudience, context.steps.authentication.hasShownServerCredentials {
             return .everyoneIfPublic
         }
         return connectionAudience
     }
 
-    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
-        guard let head = response.head else { return acceptReported(response, into: sink, host) }
-        guard let demand, let request = response.request, let cache = host.session.settings.cache, !sink.isDivided
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink {
+        guard let head = response.head else { return acceptReported(response, into: sink, context) }
+        guard let demand, let request = response.request, let cache = context.session.settings.cache, !sink.isDivided
         else { return sink }
-        let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(host))
+        let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(context))
         guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
             // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
-            if !host.owner.isHidden || !CacheValidation.isInconclusive(head.status) {
-                dropSuperseded(by: head, to: request, host)
+            if !context.owner.isHidden || !CacheValidation.isInconclusive(head.status) {
+                dropSuperseded(by: head, to: request, context)
             }
             return sink
         }
-        return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, host)
+        return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, context)
     }
 
     /// A response that no server sent: the protocol class decides whether it may be stored, the cache which requests it answers.
-    private func acceptReported(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
+    private func acceptReported(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext)
+        -> any Sink
+    {
         reset()
         guard response.storagePolicy != .notAllowed, let request = response.request,
-            Self.demand(of: request, host) != nil, let cache = host.session.settings.cache
+            Self.demand(of: request, context) != nil, let cache = context.session.settings.cache
         else { return sink }
-        pending = Self.begin(request, host)
+        pending = Self.begin(request, context)
         let entry = CacheWrite.Entry(
             head: StoredResponse.head(of: response.response.object),
             request: request,
             limit: cache.sizeLimit,
             storagePolicy: response.storagePolicy
         )
-        return begin(entry, into: sink, host)
+        return begin(entry, into: sink, context)
     }
 
-    private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ host: any StepHost) -> any Sink {
+    private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ context: any StepContext) -> any Sink {
         write = .gathering(entry)
-        if host.owner.isHidden { return BoundedSink(limit: entry.limit) }
+        if context.owner.isHidden { return BoundedSink(limit: entry.limit) }
         // A sink that collects the body itself needs no copy.
         guard sink.wholeBody == nil else { return sink }
-        return TeeSink(sink, limit: entry.limit) { [weak self, weak host] in
-            guard let self, let host, case .gathering(let entry) = write else { return }
+        return TeeSink(sink, limit: entry.limit) { [weak self, weak context] in
+            guard let self, let context, case .gathering(let entry) = write else { return }
             write = .none
-            dropSuperseded(by: entry.head, to: entry.request, host)
+            dropSuperseded(by: entry.head, to: entry.request, context)
         }
     }
 
     /// `head` is the latest response to `request`, and isn't stored: a stored one would be older than what the program has seen.
-    private func dropSuperseded(by head: ResponseHead, to request: URLRequest, _ host: any StepHost) {
+    private func dropSuperseded(by head: ResponseHead, to request: URLRequest, _ context: any StepContext) {
         guard let demand, CacheStorability.supersedes(head, for: demand), let url = request.url,
-            let cache = host.session.settings.cache
+            let cache = context.session.settings.cache
         else { return }
         // Nothing was found, so there is nothing to drop but what is on its way, or has been stored since the request was sent.
         if case .none = stored, !cache.pendingResponses.outdate(pending?.key ?? StoredResponse.key(of: url)) { return }
         cache.remove(url)
     }
 
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard let error = ending.error else { return ending.mayBeCutShort ? leave(host) : store(host) }
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
+        guard let error = ending.error else { return ending.mayBeCutShort ? leave(context) : store(context) }
         // A protocol class may have loaded the target of a redirect: then this step wasn't asked about that.
-        guard case .candidate(let candidate, _) = stored, host.owner.shownResponse == nil, let demand,
+        guard case .candidate(let candidate, _) = stored, context.owner.shownResponse == nil, let demand,
             request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
         else { return .pass }
-        return .load(transfer(of: candidate, isConfirmed: false, host))
+        return .load(transfer(of: candidate, isConfirmed: false, context))
     }
 
     /// A stored response stands in for that of a server that doesn't answer.
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        end(ending, of: request, host)
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
+        end(ending, of: request, context)
     }
 
     /// Nobody knows whether the body is complete.
-    private func leave(_ host: any StepHost) -> EndVerdict {
+    private func leave(_ context: any StepContext) -> EndVerdict {
         guard case .gathering(let entry) = write else { return .pass }
         write = .none
-        dropSuperseded(by: entry.head, to: entry.request, host)
+        dropSuperseded(by: entry.head, to: entry.request, context)
         return .pass
     }
 
     /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
-    private func store(_ host: any StepHost) -> EndVerdict {
-        guard let cache = host.session.settings.cache, let (stored, pending) = takeStorableResponse(host) else {
+    private func store(_ context: any StepContext) -> EndVerdict {
+        guard let cache = context.session.settings.cache, let (stored, pending) = takeStorableResponse(context) else {
             return .pass
         }
-        if host.owner.tellsDelegateOfResult, host.owner.delegates.data != nil {
-            host.owner.ask(
+        if context.owner.tellsDelegateOfResult, context.owner.delegates.data != nil {
+            context.owner.ask(
                 .willCache(stored) { answer in
                     if let answer = stored.replaced(by: answer) {
                         pending.store { cache.store(answer) }
@@ -455,30 +458,30 @@ final class CacheStep: Step, @unchecked Sendable {
             return .pass
         }
         let waits = pending.store {
-            cache.store(stored) { host.owner.submit { self.wrote(host) } }
+            cache.store(stored) { context.owner.submit { self.wrote(context) } }
         }
         guard waits ?? false else { return .pass }
-        let deadline = Deadline { [unowned self, weak host] in if let host { wrote(host) } }
+        let deadline = Deadline { [unowned self, weak context] in if let context { wrote(context) } }
         write = .underWay(until: deadline)
-        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.storeTimeout)
+        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.storeTimeout)
         return .wait
     }
 
     /// The response is written, which may no longer matter, or has taken too long.
-    private func wrote(_ host: any StepHost) {
+    private func wrote(_ context: any StepContext) {
         guard case .underWay(let deadline) = write else { return }
-        host.pool.loop.cancel(deadline)
+        context.pool.loop.cancel(deadline)
         write = .none
-        host.proceed(self)
+        context.proceed(self)
     }
 
-    private func takeStorableResponse(_ host: any StepHost) -> (StoredResponse, PendingResponse)? {
+    private func takeStorableResponse(_ context: any StepContext) -> (StoredResponse, PendingResponse)? {
         guard case .gathering(let entry) = write else { return nil }
         write = .none
-        guard let pending, let response = host.owner.shownResponse, let ownURL = response.url else { return nil }
+        guard let pending, let response = context.owner.shownResponse, let ownURL = response.url else { return nil }
         // Without a whole body the task has become a download or stream task.
-        guard let body = host.sink.wholeBody, body.count <= entry.limit else {
-            dropSuperseded(by: entry.head, to: entry.request, host)
+        guard let body = context.sink.wholeBody, body.count <= entry.limit else {
+            dropSuperseded(by: entry.head, to: entry.request, context)
             return nil
         }
         var stored = StoredResponse(
@@ -492,7 +495,7 @@ final class CacheStep: Step, @unchecked Sendable {
             storagePolicy: entry.storagePolicy,
             request: entry.request
         )
-        stored.answer(Self.variant(of: entry.head, to: entry.request, host))
+        stored.answer(Self.variant(of: entry.head, to: entry.request, context))
         return (stored, pending)
     }
 
@@ -500,16 +503,16 @@ final class CacheStep: Step, @unchecked Sendable {
     private static func variant(
         of head: ResponseHead,
         to request: URLRequest,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> [HeaderField] {
-        let sent = SentFields(request, cookies: host.steps.cookies?.field, isSent: true, host)
+        let sent = SentFields(request, cookies: context.steps.cookies?.field, isSent: true, context)
         return CacheVariant.fields(of: head, value: sent.value)
     }
 
-    func stop(_ host: any StepHost) {
-        comparison?.stop(host)
-        if case .underWay(_, let deadline) = lookup { host.pool.loop.cancel(deadline) }
-        if case .underWay(let deadline) = write { host.pool.loop.cancel(deadline) }
+    func stop(_ context: any StepContext) {
+        comparison?.stop(context)
+        if case .underWay(_, let deadline) = lookup { context.pool.loop.cancel(deadline) }
+        if case .underWay(let deadline) = write { context.pool.loop.cancel(deadline) }
         (lookup, write) = (.none, .none)
         pending = nil
     }

@@ -16,7 +16,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     private var backoff = RetryBackoff()
     /// Why the last attempt failed; nil before the first.
     private var lastFailure: URLError?
-    private weak var host: (any StepHost)?
+    private weak var context: (any StepContext)?
 
     init(waits: Bool) {
         self.waits = waits
@@ -27,34 +27,34 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         if case .waiting = state { lastFailure } else { nil }
     }
 
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard let error = ending.error, ending.isOfNetwork else { return .pass }
         if waits, ConnectivityPolicy.isLackOfConnectivity(error) {
-            wait(after: error, host)
+            wait(after: error, context)
             return .wait
         }
         // While a task is suspended, libcurl continues to connect, and gives up after its own time-out. That doesn't end a task whose clock
         // was stopped: it connects again when it is resumed.
-        let stoodStill = ending.wasPaused || host.owner.isSuspended
+        let stoodStill = ending.wasPaused || context.owner.isSuspended
         let isOfAttempt = error.code == .timedOut && ConnectivityPolicy.isBeforeRequest(error.transferPhase)
-        return isOfAttempt && stoodStill && !host.owner.isCancelled ? .again : .pass
+        return isOfAttempt && stoodStill && !context.owner.isCancelled ? .again : .pass
     }
 
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        end(ending, of: request, host)
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
+        end(ending, of: request, context)
     }
 
-    private func wait(after error: URLError, _ host: any StepHost) {
+    private func wait(after error: URLError, _ context: any StepContext) {
         let isFirst = lastFailure == nil
         lastFailure = error
-        host.owner.show(failureToConnect: error)
-        self.host = host
+        context.owner.show(failureToConnect: error)
+        self.context = context
         let deadline = Deadline { [unowned self] in retry() }
         state = .waiting(deadline)
-        let loop = host.pool.loop
+        let loop = context.pool.loop
         loop.schedule(deadline, at: loop.now + backoff.delay(jitter: .random(in: 0...1)))
-        host.pool.connectivityWaiters.enter(self)
-        if isFirst, host.owner.isWatched { host.owner.tell(.isWaitingForConnectivity) }
+        context.pool.connectivityWaiters.enter(self)
+        if isFirst, context.owner.isWatched { context.owner.tell(.isWaitingForConnectivity) }
     }
 
     /// The host may be reachable now.
@@ -64,16 +64,16 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     }
 
     private func retry() {
-        guard case .waiting = state, let host else { return }
-        stop(host)
-        host.proceed(self)
+        guard case .waiting = state, let context else { return }
+        stop(context)
+        context.proceed(self)
     }
 
-    func stop(_ host: any StepHost) {
+    func stop(_ context: any StepContext) {
         guard case .waiting(let deadline) = state else { return }
         state = .idle
-        host.pool.loop.cancel(deadline)
-        host.pool.connectivityWaiters.leave(self)
+        context.pool.loop.cancel(deadline)
+        context.pool.connectivityWaiters.leave(self)
     }
 }
 

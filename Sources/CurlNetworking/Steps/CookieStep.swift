@@ -35,7 +35,7 @@ final class CookieStep: Step, @unchecked Sendable {
     // MARK: - Sending
 
     /// Runs late, since other tasks may have received cookies while this one waited for its place.
-    func complete(_ host: any StepHost) -> CompletionVerdict {
+    func complete(_ context: any StepContext) -> CompletionVerdict {
         switch lookup {
         case .found(let found):
             lookup = .none
@@ -46,40 +46,42 @@ final class CookieStep: Step, @unchecked Sendable {
         case .none:
             break
         }
-        guard let request = host.request else { return .pass }
-        if case .found(let found) = find(for: request, host) {
+        guard let request = context.request else { return .pass }
+        if case .found(let found) = find(for: request, context) {
             field = found
             return .pass
         }
         lookup = .underWay
-        read(for: request, host) { [weak self, weak host] found in
-            guard let self, let host else { return }
+        read(for: request, context) { [weak self, weak context] found in
+            guard let self, let context else { return }
             lookup = .found(found)
-            host.proceed(self)
+            context.proceed(self)
         }
         return .wait
     }
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if let field { plan.options?.addCookies(field) }
     }
 
     /// Calls `completion` on the loop with the value of the `Cookie` field that the storage adds to `request`, or nil: at once if that is
     /// known, otherwise later.
-    func find(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
-        if case .found(let field) = find(for: request, host) {
+    func find(for request: URLRequest, _ context: any StepContext, _ completion: @escaping @Sendable (String?) -> Void)
+    {
+        if case .found(let field) = find(for: request, context) {
             completion(field)
         } else {
-            read(for: request, host, completion)
+            read(for: request, context, completion)
         }
     }
 
     /// The same, always later.
-    func read(for request: URLRequest, _ host: any StepHost, _ completion: @escaping @Sendable (String?) -> Void) {
-        guard let jar = jar(host.session.settings.sentCookies), let url = request.url else {
-            return host.owner.submit { completion(nil) }
+    func read(for request: URLRequest, _ context: any StepContext, _ completion: @escaping @Sendable (String?) -> Void)
+    {
+        guard let jar = jar(context.session.settings.sentCookies), let url = request.url else {
+            return context.owner.submit { completion(nil) }
         }
-        let submit: @Sendable (String?) -> Void = { field in host.owner.submit { completion(field) } }
+        let submit: @Sendable (String?) -> Void = { field in context.owner.submit { completion(field) } }
         if writes > 0 {
             jar.findCookieField(afterStoringFor: url, completion: submit)
         } else {
@@ -88,8 +90,9 @@ final class CookieStep: Step, @unchecked Sendable {
     }
 
     /// The same, as far as it is known at once.
-    func find(for request: URLRequest, _ host: any StepHost) -> CookieLookup {
-        guard let jar = jar(host.session.settings.sentCookies), request.httpShouldHandleCookies, let url = request.url
+    func find(for request: URLRequest, _ context: any StepContext) -> CookieLookup {
+        guard let jar = jar(context.session.settings.sentCookies), request.httpShouldHandleCookies,
+            let url = request.url
         else {
             return .found(nil)
         }
@@ -101,28 +104,28 @@ final class CookieStep: Step, @unchecked Sendable {
 
     /// Stores a response's cookies, if it sets any. The response isn't shown until the store reports that they are stored, so that the next
     /// request carries them.
-    func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
-        guard let jar = jar(host.session.settings.storedCookies), head.fields.contains("Set-Cookie"),
+        guard let jar = jar(context.session.settings.storedCookies), head.fields.contains("Set-Cookie"),
             request.httpShouldHandleCookies, let url = request.url
         else { return .pass }
         let fields = head.fields.values(of: "Set-Cookie")
         writes += 1
-        host.owner.holdDelivery()
+        context.owner.holdDelivery()
         jar.store(
             fields,
             from: url,
             mainDocument: request.mainDocumentURL,
-            policy: host.session.settings.cookieAcceptPolicy
+            policy: context.session.settings.cookieAcceptPolicy
         ) {
-            host.owner.submit { self.stored(host) }
+            context.owner.submit { self.stored(context) }
         }
         return .pass
     }
 
-    private func stored(_ host: any StepHost) {
+    private func stored(_ context: any StepContext) {
         writes -= 1
-        if writes == 0 { stopWaiting(host) }
+        if writes == 0 { stopWaiting(context) }
     }
 
     /// Runs `action` now, or once all earlier cookies are stored.
@@ -131,11 +134,11 @@ final class CookieStep: Step, @unchecked Sendable {
     }
 
     /// Also called for a cancelled task: it shows no response, so no cookies need to be stored first.
-    func stopWaiting(_ host: any StepHost) {
+    func stopWaiting(_ context: any StepContext) {
         let actions = afterWrites
         afterWrites = []
         for action in actions { action() }
-        host.owner.releaseDelivery()
+        context.owner.releaseDelivery()
     }
 }
 

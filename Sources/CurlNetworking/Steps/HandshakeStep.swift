@@ -13,22 +13,23 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         let url: URL?
         /// Where the question is asked, and others may wait for the answer.
         let scope: HandshakeScope
-        weak var host: (any StepHost)?
+        weak var context: (any StepContext)?
         /// nil if another task asks. Keeps the session as long as an answer is wanted.
         var sender: ChallengeSender?
         /// The task's delegates at the time of the question, as long as they are that.
         private weak var delegates: DelegateSet?
 
-        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ host: any StepHost) {
+        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ context: any StepContext)
+        {
             self.subject = subject
             self.url = url
             self.scope = scope
-            self.host = host
-            delegates = host.owner.ownDelegates
+            self.context = context
+            delegates = context.owner.ownDelegates
         }
 
         /// Whether the task has the same delegate still.
-        func isUpToDate(_ host: any StepHost) -> Bool { delegates === host.owner.ownDelegates }
+        func isUpToDate(_ context: any StepContext) -> Bool { delegates === context.owner.ownDelegates }
     }
 
     private var pending: Pending?
@@ -41,13 +42,13 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     /// While a delegate is being asked about the host, another handshake would only lead to the same question. The request that is to open the
     /// next connection waits for the answer, and the others for that connection, which they can share.
-    func complete(_ host: any StepHost) -> CompletionVerdict {
+    func complete(_ context: any StepContext) -> CompletionVerdict {
         guard pending == nil else { return .wait }
-        guard let ticket = host.ticket, ticket.isOpening, let decider = decider(host),
-            let scope = host.pool.handshakes.existing(of: decider),
+        guard let ticket = context.ticket, ticket.isOpening, let decider = decider(context),
+            let scope = context.pool.handshakes.existing(of: decider),
             let subject = scope.coordinator.pendingSubject(at: ticket.origin)
         else { return .pass }
-        let pending = Pending(subject, host.request?.url, in: scope, host)
+        let pending = Pending(subject, context.request?.url, in: scope, context)
         self.pending = pending
         hold = scope.hold()
         _ = scope.coordinator.enter(self, about: subject)
@@ -55,15 +56,15 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     }
 
     /// Stops the handshake if a delegate wants to be asked, and applies earlier decisions.
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,
-            !host.session.settings.tls.trustsAnyCertificate(origin, host.session.settings.hosts),
-            let decider = decider(host)
+            !context.session.settings.tls.trustsAnyCertificate(origin, context.session.settings.hosts),
+            let decider = decider(context)
         else { return }
-        let coordinator = host.pool.handshakes.existing(of: decider)?.coordinator
+        let coordinator = context.pool.handshakes.existing(of: decider)?.coordinator
         var decisions = coordinator?.decisions(for: origin) ?? HandshakeDecisions()
         if !decisions.hasDecidedOnCertificate,
-            host.session.settings.tls.hasIdentity(origin, host.session.settings.hosts)
+            context.session.settings.tls.hasIdentity(origin, context.session.settings.hosts)
         {
             decisions.identity = .configured
         }
@@ -71,87 +72,87 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         plan.decider = decider
     }
 
-    private func askedDelegates(_ host: any StepHost) -> AskedDelegates {
-        AskedDelegates(of: host.owner.ownDelegates, host.session.delegates)
+    private func askedDelegates(_ context: any StepContext) -> AskedDelegates {
+        AskedDelegates(of: context.owner.ownDelegates, context.session.delegates)
     }
 
     /// nil if there is no delegate to ask.
-    private func decider(_ host: any StepHost) -> HandshakeDecider? { HandshakeDecider(askedDelegates(host)) }
+    private func decider(_ context: any StepContext) -> HandshakeDecider? { HandshakeDecider(askedDelegates(context)) }
 
     /// Where the decider's decisions are; nil if there is none.
-    private func scope(_ host: any StepHost) -> HandshakeScope? {
-        decider(host).map { host.pool.handshakes.scope(of: $0) }
+    private func scope(_ context: any StepContext) -> HandshakeScope? {
+        decider(context).map { context.pool.handshakes.scope(of: $0) }
     }
 
     // MARK: - The question
 
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard let error = ending.error, let origin = host.ticket?.origin else { return .pass }
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
+        guard let error = ending.error, let origin = context.ticket?.origin else { return .pass }
         guard let question = ending.handshakeQuestion else {
-            if error.code == .clientCertificateRejected, let decider = decider(host) {
-                host.pool.handshakes.existing(of: decider)?.coordinator.forgetIdentity(for: origin)
+            if error.code == .clientCertificateRejected, let decider = decider(context) {
+                context.pool.handshakes.existing(of: decider)?.coordinator.forgetIdentity(for: origin)
             }
             return .pass
         }
         do throws(URLError) {
-            try host.budget.spendHandshake(at: request.url)
+            try context.budget.spendHandshake(at: request.url)
         } catch {
             return .fail(error)
         }
         let subject = HandshakeCoordinator.Subject(origin: origin, question: question)
-        guard let scope = scope(host) else { return .again }
+        guard let scope = scope(context) else { return .again }
         hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
         guard !scope.coordinator.hasDecided(subject) else { return .again }
-        let pending = Pending(subject, request.url, in: scope, host)
+        let pending = Pending(subject, request.url, in: scope, context)
         self.pending = pending
-        if scope.coordinator.enter(self, about: subject) { ask(pending, host) }
+        if scope.coordinator.enter(self, about: subject) { ask(pending, context) }
         return .wait
     }
 
-    private func ask(_ pending: Pending, _ host: any StepHost) {
+    private func ask(_ pending: Pending, _ context: any StepContext) {
         let subject = pending.subject
-        let sender = ChallengeSender { [weak self, weak host] answer in
-            guard let self, let host else { return }
-            host.owner.submit { self.answered(pending, answer, host) }
+        let sender = ChallengeSender { [weak self, weak context] answer in
+            guard let self, let context else { return }
+            context.owner.submit { self.answered(pending, answer, context) }
         }
         pending.sender = sender
-        host.owner.ask(.challenge(ChallengeQuestion(subject.question, at: subject.origin, sender: sender)))
+        context.owner.ask(.challenge(ChallengeQuestion(subject.question, at: subject.origin, sender: sender)))
     }
 
     // MARK: - The answer
 
-    private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ host: any StepHost) {
+    private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ context: any StepContext) {
         guard self.pending === pending else { return }
         // The program has given the task another delegate meanwhile: whoever decides now is asked.
-        guard pending.isUpToDate(host) else {
+        guard pending.isUpToDate(context) else {
             leaveQueue()
-            return host.proceed(self)
+            return context.proceed(self)
         }
-        ChallengeAnswerers.note(answer.answerer, of: askedDelegates(host).types)
+        ChallengeAnswerers.note(answer.answerer, of: askedDelegates(context).types)
         // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
         // handshake.
-        let scope = scope(host)
+        let scope = scope(context)
         hold = scope?.hold()
         let (origin, question) = (pending.subject.origin, pending.subject.question)
         do throws(URLError) {
             let decision = try question.decision(by: answer, at: origin, url: pending.url)
-            if let scope { host.pool.note(decision, about: origin, in: scope) }
+            if let scope { context.pool.note(decision, about: origin, in: scope) }
         } catch {
-            return host.fail(error)
+            return context.fail(error)
         }
         leaveQueue()
-        host.proceed(self)
+        context.proceed(self)
     }
 
     /// Another task's question, identical to this one's, was answered: perhaps for both.
     func questionSettledElsewhere() {
         guard let pending = pending.take() else { return }
         pending.sender?.withdraw()
-        pending.host?.proceed(self)
+        pending.context?.proceed(self)
     }
 
-    func stop(_ host: any StepHost) {
+    func stop(_ context: any StepContext) {
         leaveQueue()
         hold = nil
     }

@@ -8,7 +8,7 @@ import Foundation
 /// `@unchecked Sendable`: used on the loop only.
 final class HeadComparison: @unchecked Sendable {
     /// Holds the response until the cache has answered, but no longer than to the deadline.
-    let held = HeldResponse()
+    let held = HoldToken()
     private let received: ReceivedHead
     /// nil once it is over.
     private var deadline: Deadline?
@@ -18,50 +18,50 @@ final class HeadComparison: @unchecked Sendable {
     }
 
     /// nil if the response needn't wait.
-    static func begin(_ received: ReceivedHead, _ host: any StepHost) -> HeadComparison? {
+    static func begin(_ received: ReceivedHead, _ context: any StepContext) -> HeadComparison? {
         var request = received.request
         guard CacheStorability.describesGet(request, status: received.head.status),
-            let cache = host.session.settings.cache, let url = request.url, let scheme = Scheme(url), scheme.isHTTP,
+            let cache = context.session.settings.cache, let url = request.url, let scheme = Scheme(url), scheme.isHTTP,
             !scheme.isUnixSocket
         else { return nil }
         let comparison = HeadComparison(received)
         let key = StoredResponse.key(of: url)
-        if case .known(let stored) = cache.find(key, now: host.pool.loop.now, isInsistent: false) {
-            comparison.drop(stored, host)
+        if case .known(let stored) = cache.find(key, now: context.pool.loop.now, isInsistent: false) {
+            comparison.drop(stored, context)
             return nil
         }
-        comparison.setDeadline(host)
+        comparison.setDeadline(context)
         request.httpMethod = "GET"
         cache.lookUp(key, for: request) { stored in
-            host.owner.submit { comparison.end(with: stored, host) }
+            context.owner.submit { comparison.end(with: stored, context) }
         }
         return comparison
     }
 
-    private func setDeadline(_ host: any StepHost) {
-        let deadline = Deadline { [weak self, weak host] in if let self, let host { end(with: nil, host) } }
+    private func setDeadline(_ context: any StepContext) {
+        let deadline = Deadline { [weak self, weak context] in if let self, let context { end(with: nil, context) } }
         self.deadline = deadline
-        host.pool.loop.schedule(deadline, at: host.pool.loop.now + CacheStores.lookupTimeout)
+        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.lookupTimeout)
     }
 
     /// The cache has answered, which may no longer matter, or takes too long.
-    private func end(with stored: StoredResponse?, _ host: any StepHost) {
+    private func end(with stored: StoredResponse?, _ context: any StepContext) {
         guard deadline != nil else { return }
-        stop(host)
-        drop(stored, host)
-        host.release(held, .pass)
+        stop(context)
+        drop(stored, context)
+        context.release(held, .pass)
     }
 
     /// Drops `stored` if a GET with the fields of the HEAD would be answered by it, and would get another response from the server.
-    private func drop(_ stored: StoredResponse?, _ host: any StepHost) {
-        let sent = SentFields(received.request, cookies: host.steps.cookies?.field, isSent: true, host)
+    private func drop(_ stored: StoredResponse?, _ context: any StepContext) {
+        let sent = SentFields(received.request, cookies: context.steps.cookies?.field, isSent: true, context)
         guard let stored, CacheFields.isOther(received.head, than: stored.head), stored.isVariant(of: sent),
             let url = received.request.url
         else { return }
-        host.session.settings.cache?.remove(url)
+        context.session.settings.cache?.remove(url)
     }
 
-    func stop(_ host: any StepHost) {
-        if let deadline = deadline.take() { host.pool.loop.cancel(deadline) }
+    func stop(_ context: any StepContext) {
+        if let deadline = deadline.take() { context.pool.loop.cancel(deadline) }
     }
 }

@@ -5,13 +5,14 @@ import Foundation
 final class ProxyStep: Step {
     static let shared = ProxyStep()
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError) {
         guard let ticket = plan.ticket else { return }
-        switch host.pool.route(for: ticket) {
+        switch context.pool.route(for: ticket) {
         case .direct: plan.options?.dropProxyAuthorization()
         case .unusable(let reason): throw URLError(.cannotConnectToHost, plan.request.url, reason)
-        case .through(let server) where host.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
-            plan.options?.tunnel(through: server, to: ticket.origin, host.session.settings.names)
+        case .through(let server)
+        where context.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
+            plan.options?.tunnel(through: server, to: ticket.origin, context.session.settings.names)
         case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
         case .through: break
         }

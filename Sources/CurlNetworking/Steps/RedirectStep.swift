@@ -9,22 +9,22 @@ final class RedirectStep: Step, @unchecked Sendable {
     /// One of them was a 303, which leaves the body behind (RFC 9110 §15.4.4).
     private(set) var hasLeftBody = false
     /// The redirect the delegate is being asked about.
-    private var asked: HeldResponse?
+    private var asked: HoldToken?
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         let (next, refusal): (URLRequest, URLError?)
-        switch host.redirectDecision(for: received, count: count) {
+        switch context.redirectDecision(for: received, count: count) {
         case .deliver: return .pass
         case .fail(let error): throw error
         case .follow(let request): (next, refusal) = (request, nil)
         case .refuse(let request, let error): (next, refusal) = (request, error)
         }
         if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
-        guard host.owner.delegates.task != nil else {
+        guard context.owner.delegates.task != nil else {
             if let refusal { throw refusal }
             return .follow(counted(next))
         }
-        return .hold(ask(about: try received.head.response(to: received.request), next, refusal, host))
+        return .hold(ask(about: try received.head.response(to: received.request), next, refusal, context))
     }
 
     /// A program's protocol class has reported a redirect to `request`.
@@ -32,14 +32,14 @@ final class RedirectStep: Step, @unchecked Sendable {
         _ request: URLRequest,
         from old: URLRequest?,
         by response: URLResponse,
-        _ host: any StepHost
+        _ context: any StepContext
     ) throws(URLError) -> RedirectVerdict {
         let next = try RedirectPolicy.reported(request, from: old, count: count)
         // The delegate's method only takes HTTP responses.
-        guard host.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
+        guard context.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
             return .follow(counted(next))
         }
-        return .ask(ask(about: response, next, nil, host), response)
+        return .ask(ask(about: response, next, nil, context), response)
     }
 
     private func counted(_ next: URLRequest) -> URLRequest {
@@ -52,33 +52,33 @@ final class RedirectStep: Step, @unchecked Sendable {
         about response: HTTPURLResponse,
         _ next: URLRequest,
         _ refusal: URLError?,
-        _ host: any StepHost
-    ) -> HeldResponse {
-        let held = HeldResponse()
+        _ context: any StepContext
+    ) -> HoldToken {
+        let held = HoldToken()
         asked = held
-        host.owner.ask(
-            .redirect(response, next) { [weak self, weak host] answer in
-                guard let self, let host else { return }
+        context.owner.ask(
+            .redirect(response, next) { [weak self, weak context] answer in
+                guard let self, let context else { return }
                 var result = Result<URLRequest?, URLError>.success(answer)
                 if let refusal, let answer, RedirectPolicy.isRefused(answer, like: next) { result = .failure(refusal) }
-                host.owner.submit { [result] in self.answered(held, result, host) }
+                context.owner.submit { [result] in self.answered(held, result, context) }
             }
         )
         return held
     }
 
     /// Only the first answer counts, and none after the task's end.
-    private func answered(_ held: HeldResponse, _ answer: Result<URLRequest?, URLError>, _ host: any StepHost) {
+    private func answered(_ held: HoldToken, _ answer: Result<URLRequest?, URLError>, _ context: any StepContext) {
         guard asked === held else { return }
         asked = nil
         switch answer {
-        case .success(let next?): host.release(held, .follow(counted(next)))
-        case .success(nil): host.release(held, .pass)
-        case .failure(let refusal): host.fail(refusal)
+        case .success(let next?): context.release(held, .follow(counted(next)))
+        case .success(nil): context.release(held, .pass)
+        case .failure(let refusal): context.fail(refusal)
         }
     }
 
-    func stop(_ host: any StepHost) {
+    func stop(_ context: any StepContext) {
         asked = nil
     }
 }
@@ -86,6 +86,6 @@ final class RedirectStep: Step, @unchecked Sendable {
 /// What follows a redirect that a program's protocol class has reported.
 enum RedirectVerdict {
     case follow(URLRequest)
-    /// The delegate is asked: the response is held until the step calls `StepHost.release(_:_:)`.
-    case ask(HeldResponse, HTTPURLResponse)
+    /// The delegate is asked: the response is held until the step calls `StepContext.release(_:_:)`.
+    case ask(HoldToken, HTTPURLResponse)
 }

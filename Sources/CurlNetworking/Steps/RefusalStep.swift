@@ -8,5 +8,5 @@ final class RefusalStep: Step {
         self.error = error
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict { .fail(error) }
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict { .fail(error) }
 }

@@ -5,22 +5,22 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class ReplayStep: Step, @unchecked Sendable {
-    /// That of the next request.
+    /// The connection that the next request must use.
     private var connection = ConnectionChoice.any
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if plan.connection == .any { plan.connection = connection }
         guard let options = plan.options else { return }
-        options.mostSends = ReplayPolicy.mostSends(
+        options.maximumSends = ReplayPolicy.maximumSends(
             options.method,
             isRepetition: connection != .any,
             takesSeveral: options.authenticatesInSteps
         )
     }
 
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error != nil else { return .pass }
-        if ending.loss == .answer, let origin = host.ticket?.origin { host.pool.noteLostAnswer(of: origin) }
+        if ending.loss == .answer, let origin = context.ticket?.origin { context.pool.noteLostAnswer(of: origin) }
         let mayBeRepeated = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
         let next: ConnectionChoice
         switch (ending.loss, connection) {
@@ -32,7 +32,7 @@ final class ReplayStep: Step, @unchecked Sendable {
             // It goes out over HTTP/1.1 then.
             next = .own
         }
-        guard host.budget.spendReplay() else { return .pass }
+        guard context.budget.spendReplay() else { return .pass }
         connection = next
         return .follow(request)
     }

@@ -32,21 +32,21 @@ final class ResumeStep: Step, @unchecked Sendable {
 
     // MARK: - The partial file
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         switch preparation {
         case .done: return .pass
         case .copying: return .wait
         case .failed(let error), .none(.failure(let error)): return .fail(error)
         case .none(.success(let resumeData)):
             preparation = .copying
-            let directory = host.session.settings.temporaryDirectory
+            let directory = context.session.settings.temporaryDirectory
             // Copying can take longer than the loop can spare.
             WorkThreads.files.run {
                 nonisolated(unsafe) let copy = Result { () throws(URLError) in
                     try DownloadFile(copying: resumeData.partialFile, in: directory)
                 }
                 if case .success = copy { resumeData.superseded?.remove(in: directory) }
-                host.owner.submit { self.prepared(resuming: resumeData, from: copy, host) }
+                context.owner.submit { self.prepared(resuming: resumeData, from: copy, context) }
             }
             return .wait
         }
@@ -56,14 +56,14 @@ final class ResumeStep: Step, @unchecked Sendable {
     private func prepared(
         resuming resumeData: ResumeData,
         from copy: Result<DownloadFile?, URLError>,
-        _ host: any StepHost
+        _ context: any StepContext
     ) {
         switch copy {
         case .failure(let error):
             preparation = .failed(error.forRequest(to: resumeData.request.urlRequest.url))
         case .success(let copy):
             preparation = .done
-            if host.isOver {
+            if context.isOver {
                 nonisolated(unsafe) let copy = copy
                 WorkThreads.files.run { copy?.remove() }
             } else if let copy {
@@ -71,18 +71,18 @@ final class ResumeStep: Step, @unchecked Sendable {
                 resumption = resumeData.resumption(from: copy.length)
             }
         }
-        host.proceed(self)
+        context.proceed(self)
     }
 
     // MARK: - The server's answers
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let resumption else { return }
         plan.options?.replaceHeaders(resumption.fields)
         plan.offset = resumption.offset
     }
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         guard let resumption else { return .pass }
         let offset = resumption.offset
         switch ResumePolicy.decision(for: received.head, to: resumption) {
@@ -90,12 +90,12 @@ final class ResumeStep: Step, @unchecked Sendable {
             let length = completeLength ?? NSURLSessionTransferSizeUnknown
             self.resumption = nil
             appending = Appending(offset: offset, end: end)
-            if file.partial == nil { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: length)) }
+            if file.partial == nil { context.owner.tell(.resumed(offset: offset, expectedTotalBytes: length)) }
             file.partial = Representation(validator: resumption.validator, completeLength: completeLength)
             return .deliver(HeadVerdict.Placement(offset: offset, expected: length))
         case .complete:
             self.resumption = nil
-            if !resumption.followsPart { host.owner.tell(.resumed(offset: offset, expectedTotalBytes: offset)) }
+            if !resumption.followsPart { context.owner.tell(.resumed(offset: offset, expectedTotalBytes: offset)) }
             return .deliver(
                 HeadVerdict.Placement(
                     head: received.head.completed(length: offset),
@@ -124,7 +124,7 @@ final class ResumeStep: Step, @unchecked Sendable {
     }
 
     /// Asks for what is still missing once an appended part is complete.
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error == nil, let part = appending.take(), let length = file.length, let partial = file.partial
         else { return .pass }
         let verdict = ResumePolicy.ending(
@@ -138,7 +138,7 @@ final class ResumeStep: Step, @unchecked Sendable {
             case .complete:
                 return .pass
             case .askForRest:
-                try host.budget.spendPart(of: request.url, at: length)
+                try context.budget.spendPart(of: request.url, at: length)
                 resumption = Resumption(
                     offset: length,
                     validator: partial.validator,

@@ -3,14 +3,14 @@ import Foundation
 /// The fields of a request as they are sent, which decide whether a stored response answers it (RFC 9111 §4.1). Loop only.
 struct SentFields {
     private let request: URLRequest
-    /// Those that the storage has for the request.
+    /// The cookies that the storage has for the request.
     private let cookies: String?
     /// The request has been sent; otherwise it is to be.
     private let isSent: Bool
-    private let host: any StepHost
+    private let context: any StepContext
 
-    init(_ request: URLRequest, cookies: String?, isSent: Bool = false, _ host: any StepHost) {
-        (self.request, self.cookies, self.isSent, self.host) = (request, cookies, isSent, host)
+    init(_ request: URLRequest, cookies: String?, isSent: Bool = false, _ context: any StepContext) {
+        (self.request, self.cookies, self.isSent, self.context) = (request, cookies, isSent, context)
     }
 
     /// A request for a part has the values of one for the whole: a stored whole answers it only if it isn't coded, which suits both.
@@ -18,12 +18,12 @@ struct SentFields {
     /// - Parameter name: In lower case.
     func value(of name: String) -> String? {
         if name == CacheVariant.trust { return trust }
-        return chosenValue(of: name) ?? RequestEncoder.defaultValue(of: name, host.session.settings)
+        return chosenValue(of: name) ?? RequestEncoder.defaultValue(of: name, context.session.settings)
     }
 
     private var trust: String? {
         guard let origin = request.url.flatMap({ Origin($0) }), origin.usesTLS else { return nil }
-        let settings = host.session.settings
+        let settings = context.session.settings
         return settings.tls.trustMark(for: origin, settings.hosts)
     }
 
@@ -39,20 +39,20 @@ struct SentFields {
 
     /// Another task may have got one for the session since this request was sent.
     private func credential(hasOwnField: Bool) -> Credential? {
-        let authentication = host.steps.authentication
+        let authentication = context.steps.authentication
         return isSent
             ? authentication.sentCredential
-            : authentication.credential(for: request, hasOwnField: hasOwnField, host)
+            : authentication.credential(for: request, hasOwnField: hasOwnField, context)
     }
 
     /// The configuration's, unless it is a credential at another origin than the first request's.
     private func additionalValue(of name: String) -> String? {
-        let fields = host.session.settings.additionalHeaders
+        let fields = context.session.settings.additionalHeaders
         guard !fields.isEmpty, let field = fields.first(where: { $0.name.isEqualIgnoringASCIICase(to: name) }) else {
             return nil
         }
         let isCredential = RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: name) }
-        return isCredential && !host.mayCarrySessionCredentials(request) ? nil : field.value
+        return isCredential && !context.mayCarrySessionCredentials(request) ? nil : field.value
     }
 }
 

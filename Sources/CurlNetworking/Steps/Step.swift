@@ -5,39 +5,39 @@ import Foundation
 /// values. Loop only; `Steps` has the order.
 protocol Step: AnyObject, Sendable {
     /// Before the request waits for a place at its host. Called again after `.wait`.
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict
 
     /// The request has its place, and is about to be encoded. Called again after `.wait`.
-    func complete(_ host: any StepHost) -> CompletionVerdict
+    func complete(_ context: any StepContext) -> CompletionVerdict
 
     /// The request is encoded. Throws if it must not be sent.
-    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError)
+    func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError)
 
     /// The head of the response has arrived. Within libcurl.
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict
 
     /// The response is the task's own. Returns where its body goes: `sink`, or one that wraps it. Within libcurl.
-    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink
 
     /// The transfer is over; if it succeeded, the response was the task's own.
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
 
     /// The transfer's idle time is up, and it is over unless a step makes up for a server that doesn't answer. An upload isn't resumed then.
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
 
     /// The task is over: the step must stop asking and waiting.
-    func stop(_ host: any StepHost)
+    func stop(_ context: any StepContext)
 }
 
 extension Step {
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict { .pass }
-    func complete(_ host: any StepHost) -> CompletionVerdict { .pass }
-    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {}
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict { .pass }
-    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink { sink }
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict { .pass }
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict { .pass }
-    func stop(_ host: any StepHost) {}
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict { .pass }
+    func complete(_ context: any StepContext) -> CompletionVerdict { .pass }
+    func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError) {}
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict { .pass }
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink { sink }
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict { .pass }
+    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict { .pass }
+    func stop(_ context: any StepContext) {}
 }
 
 /// Whether the steps have seen the request before.
@@ -51,7 +51,7 @@ enum RequestAttempt {
 enum RequestVerdict {
     /// Continue with the next step.
     case pass
-    /// The step needs more information, and then calls `StepHost.proceed(_:)`.
+    /// The step needs more information, and then calls `StepContext.proceed(_:)`.
     case wait
     /// This transfer supplies the response.
     case load(any Transfer)
@@ -68,8 +68,8 @@ enum CompletionVerdict {
 enum HeadVerdict {
     /// Continue with the next step; after the last, the response is the task's own.
     case pass
-    /// Hold the response until the step calls `StepHost.release(_:_:)`.
-    case hold(HeldResponse)
+    /// Hold the response until the step calls `StepContext.release(_:_:)`.
+    case hold(HoldToken)
     /// Send this request next; drop the response.
     case follow(URLRequest)
     /// Drop the response; this transfer supplies the task's own.
@@ -94,25 +94,23 @@ enum HeadVerdict {
 enum EndVerdict {
     /// Continue with the next step; after the last, the task ends as the transfer did.
     case pass
-    /// After a failure: the same request is sent again once the step calls `StepHost.proceed(_:)`. After a success: the task's end waits
+    /// After a failure: the same request is sent again once the step calls `StepContext.proceed(_:)`. After a success: the task's end waits
     /// for that call.
     case wait
     /// Send the same request again: nothing of it was sent.
     case again
-    /// Hold the failure until the step calls `StepHost.release(_:_:)`.
-    case hold(HeldResponse)
+    /// Hold the failure until the step calls `StepContext.release(_:_:)`.
+    case hold(HoldToken)
     case follow(URLRequest)
     case load(any Transfer)
     case fail(URLError)
 }
 
 /// Identifies a response, or a failure, that is held until its step decides.
-///
-/// `@unchecked Sendable`: immutable.
-final class HeldResponse: @unchecked Sendable {}
+final class HoldToken: Sendable {}
 
 /// What a step can see of its task's work, and request from the loader that does it. On the loop.
-protocol StepHost: TransferDelegate, Sendable {
+protocol StepContext: TransferDelegate, Sendable {
     var owner: any StepOwner { get }
     var session: SessionCore { get }
     /// The connection pool that the task is on.
@@ -131,7 +129,7 @@ protocol StepHost: TransferDelegate, Sendable {
     /// Continues after a step's `.wait`.
     func proceed(_ step: any Step)
     /// Delivers the verdict after a step's `.hold`. Does nothing if the response isn't held any more.
-    func release(_ held: HeldResponse, _ verdict: HeadVerdict)
+    func release(_ held: HoldToken, _ verdict: HeadVerdict)
     /// The step that answered `.load` has no use for the transfer: the steps after it continue.
     func decline(_ step: any Step)
     /// The step's own transfer has reported a redirect, and is over.
@@ -184,7 +182,7 @@ protocol StepOwner: AnyObject, Sendable {
     func releaseDelivery()
 }
 
-extension StepHost {
+extension StepContext {
     /// The route to the current request's host.
     var route: ProxyRoute { ticket.map { pool.route(for: $0) } ?? .direct }
 

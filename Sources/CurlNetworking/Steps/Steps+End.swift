@@ -14,28 +14,28 @@ extension Steps {
         _ outcome: Outcome,
         isResumable: Bool,
         resumeData: Data?,
-        _ host: any StepHost,
+        _ context: any StepContext,
         _ completion: @escaping @Sendable (Outcome, _ resumeData: Data?) -> Void
     ) {
         guard case .failure(let error) = outcome, isResumable, let upload else {
-            return settleCookies(outcome, resumeData, host, completion)
+            return settleCookies(outcome, resumeData, context, completion)
         }
-        upload.makeResumeData(host) {
-            settleCookies(.failure($0.map(error.with(uploadResumeData:)) ?? error), $0, host, completion)
+        upload.makeResumeData(context) {
+            settleCookies(.failure($0.map(error.with(uploadResumeData:)) ?? error), $0, context, completion)
         }
     }
 
     private func settleCookies(
         _ outcome: Outcome,
         _ resumeData: Data?,
-        _ host: any StepHost,
+        _ context: any StepContext,
         _ completion: @escaping @Sendable (Outcome, Data?) -> Void
     ) {
         guard let cookies = storingCookies else { return completion(outcome, resumeData) }
         guard outcome.error?.code == .cancelled else {
             return cookies.afterWrites { completion(outcome, resumeData) }
         }
-        cookies.stopWaiting(host)
+        cookies.stopWaiting(context)
         completion(outcome, resumeData)
     }
 }

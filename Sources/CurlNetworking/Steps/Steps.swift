@@ -10,8 +10,8 @@ struct Steps {
     let authentication: AuthenticationStep
     let cookies: CookieStep?
     let beginDate: BeginDateStep?
-    let file: FileStep?
-    let stream: StreamStep?
+    let bodyFile: BodyFileStep?
+    let bodyStream: BodyStreamStep?
     let upload: UploadStep?
 
     /// For a task that is about to begin.
@@ -27,10 +27,10 @@ struct Steps {
     ) {
         let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
         let beginDate = task.isPutOff ? BeginDateStep() : nil
-        let file = task.file.map { FileStep($0, expecting: ownFile) }
-        let stream = task.maySendStream ? StreamStep() : nil
+        let bodyFile = task.file.map { BodyFileStep($0, expecting: ownFile) }
+        let bodyStream = task.maySendStream ? BodyStreamStep() : nil
         let upload = task.upload.flatMap { try? $0.get() }
-        let resumed = task.isResumedUpload ? upload : nil
+        let resumed = upload.flatMap { $0.resumption == nil ? nil : $0 }
         let redirect = RedirectStep()
         let authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
         let connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
@@ -44,19 +44,20 @@ struct Steps {
         if let resumed { all.append(ResumedUploadStep(resumed)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
-        if let file { all.append(file) }
+        if let bodyFile { all.append(bodyFile) }
         if let cookies { all.append(cookies) }
         all.append(authentication)
         if task.webSocket == nil, settings.cache != nil || task.needsCacheStep { all.append(CacheStep()) }
         all.append(redirect)
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let upload { all.append(upload) }
-        if let stream { all.append(stream) }
+        if let bodyStream { all.append(bodyStream) }
         all.append(ReplayStep())
         all.append(connectivity)
         self.all = all
         (self.redirect, self.connectivity, self.authentication) = (redirect, connectivity, authentication)
-        (self.cookies, self.beginDate, self.file, self.stream, self.upload) = (cookies, beginDate, file, stream, upload)
+        (self.cookies, self.beginDate, self.upload) = (cookies, beginDate, upload)
+        (self.bodyFile, self.bodyStream) = (bodyFile, bodyStream)
     }
 
     /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
@@ -65,7 +66,7 @@ struct Steps {
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
-        (cookies, file, stream, upload) = (nil, nil, nil, nil)
+        (cookies, bodyFile, bodyStream, upload) = (nil, nil, nil, nil)
         let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
         all = if let beginDate { [beginDate] + others } else { others }
     }
@@ -76,7 +77,7 @@ struct Steps {
         redirect = RedirectStep()
         connectivity = ConnectivityStep(waits: false)
         authentication = AuthenticationStep()
-        (cookies, beginDate, file, stream, upload) = (nil, nil, nil, nil, nil)
+        (cookies, beginDate, bodyFile, bodyStream, upload) = (nil, nil, nil, nil, nil)
     }
 
     /// The begin date has yet to come.
@@ -85,24 +86,24 @@ struct Steps {
     // MARK: - Calling them
 
     /// False if a step has to wait.
-    func complete(_ host: any StepHost) -> Bool {
-        all.allSatisfy { if case .wait = $0.complete(host) { false } else { true } }
+    func complete(_ context: any StepContext) -> Bool {
+        all.allSatisfy { if case .wait = $0.complete(context) { false } else { true } }
     }
 
     /// The plan for the transfer of `request`.
     func plan(
         _ request: URLRequest,
         body: (any RequestBody)?,
-        _ host: any StepHost
+        _ context: any StepContext
     ) throws(URLError) -> TransferPlan {
         let plan = try TransferPlan(
             request,
-            host.ticket,
+            context.ticket,
             body: body,
-            settings: host.session.settings,
-            keepsCredentials: host.mayCarrySessionCredentials(request)
+            settings: context.session.settings,
+            keepsCredentials: context.mayCarrySessionCredentials(request)
         )
-        for step in all { try step.encode(plan, host) }
+        for step in all { try step.encode(plan, context) }
         return plan
     }
 
@@ -110,18 +111,18 @@ struct Steps {
     func receive(
         _ received: ReceivedHead,
         from first: Int,
-        _ host: any StepHost
+        _ context: any StepContext
     ) throws(URLError) -> (verdict: HeadVerdict, step: Int)? {
         for index in first..<all.count {
-            let verdict = try all[index].receive(received, host)
+            let verdict = try all[index].receive(received, context)
             if case .pass = verdict { continue }
             return (verdict, index)
         }
         return nil
     }
 
-    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
-        all.reduce(sink) { $1.accept(response, into: $0, host) }
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink {
+        all.reduce(sink) { $1.accept(response, into: $0, context) }
     }
 
     /// As with `receive`.
@@ -129,10 +130,10 @@ struct Steps {
         _ ending: TransferEnding,
         of request: URLRequest,
         from first: Int,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> (verdict: EndVerdict, step: Int)? {
         for index in first..<all.count {
-            let verdict = all[index].end(ending, of: request, host)
+            let verdict = all[index].end(ending, of: request, context)
             if case .pass = verdict { continue }
             return (verdict, index)
         }
@@ -143,18 +144,18 @@ struct Steps {
     func timeOut(
         _ ending: TransferEnding,
         of request: URLRequest,
-        _ host: any StepHost
+        _ context: any StepContext
     ) -> (verdict: EndVerdict, step: Int)? {
         for (index, step) in all.enumerated() {
-            let verdict = step.timeOut(ending, of: request, host)
+            let verdict = step.timeOut(ending, of: request, context)
             if case .pass = verdict { continue }
             return (verdict, index)
         }
         return nil
     }
 
-    func stop(_ host: any StepHost) {
-        for step in all { step.stop(host) }
+    func stop(_ context: any StepContext) {
+        for step in all { step.stop(context) }
     }
 }
 
@@ -175,7 +176,6 @@ extension Steps {
         var maySendStream = false
         /// For an upload; a failure if the program's resume data can't be used.
         var upload: Result<UploadStep, URLError>?
-        var isResumedUpload = false
         /// What a web socket exchanges.
         var webSocket: WebSocketExchange?
     }

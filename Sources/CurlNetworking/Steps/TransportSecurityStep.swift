@@ -8,14 +8,14 @@ final class TransportSecurityStep: Step, @unchecked Sendable {
     private var isVerified = false
 
     /// Changes the request to https if its host is known to require that: on each hop, before anything depends on the URL's scheme.
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        guard attempt == .first, let store = host.session.settings.transportSecurity, var request = host.request,
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
+        guard attempt == .first, let store = context.session.settings.transportSecurity, var request = context.request,
             let url = request.url
         else { return .pass }
         do throws(URLError) {
             guard let secured = try store.secured(url) else { return .pass }
             request.url = secured
-            host.replaceRequest(request)
+            context.replaceRequest(request)
             return .pass
         } catch {
             return .fail(error)
@@ -23,18 +23,18 @@ final class TransportSecurityStep: Step, @unchecked Sendable {
     }
 
     /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let origin = plan.ticket?.origin, origin.usesTLS else { return isVerified = false }
-        isVerified = host.isVerified(origin)
+        isVerified = context.isVerified(origin)
     }
 
     /// Learns from responses of any status.
-    func receive(_ received: ReceivedHead, _ host: any StepHost) -> HeadVerdict {
-        guard let store = host.session.settings.transportSecurity,
+    func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
+        guard let store = context.session.settings.transportSecurity,
             let origin = received.request.url.flatMap(Origin.init),
             // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1). Another task may have made it
             // since the request was encoded.
-            origin.scheme == .https, isVerified, host.isVerified(origin),
+            origin.scheme == .https, isVerified, context.isVerified(origin),
             // Nor does a connection count that the session itself might not have trusted.
             received.effect != .trust,
             // Of several fields only the first counts (§8.1).

@@ -6,19 +6,19 @@ extension UploadStep {
     /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue, or another task
     /// has ended with the body. Writes what can't be in it to a file, on another thread, and removes what an earlier task has kept if this takes
     /// its place.
-    func makeResumeData(_ host: any StepHost, _ completion: @escaping @Sendable (Data?) -> Void) {
-        guard var found = resumeDataWithoutBody(host) else { return completion(nil) }
+    func makeResumeData(_ context: any StepContext, _ completion: @escaping @Sendable (Data?) -> Void) {
+        guard var found = resumeDataWithoutBody(context) else { return completion(nil) }
         if let resumption, let kept = resumption.kept(for: found.destination, file) {
             found.body = kept
             guard case .file = kept else { return completion(found.encoded()) }
-            let (resumeData, owner) = (found, host.owner)
+            let (resumeData, owner) = (found, context.owner)
             return WorkThreads.files.run {
                 let result = resumption.isKept ? resumeData.encoded() : nil
                 owner.submit { completion(result) }
             }
         }
         let body: BodyToKeep
-        switch (host.owner.body.source, resumption?.content) {
+        switch (context.owner.body.source, resumption?.content) {
         case (.stream, _): return completion(found.encoded())
         case (.file, .file(_, let partial)): body = .ours(partial)
         case (.file, _):
@@ -27,16 +27,16 @@ extension UploadStep {
         case (.data(let data), _): body = .data(data)
         case (.request, _): return completion(nil)
         }
-        let (resumeData, old, owner) = (found, resumption?.kept?.body, host.owner)
-        let directory = host.session.settings.temporaryDirectory
+        let (resumeData, old, owner) = (found, resumption?.kept?.body, context.owner)
+        let directory = context.session.settings.temporaryDirectory
         WorkThreads.files.run {
             let result = resumeData.encoded(with: body, insteadOf: old, in: directory)
             owner.submit { completion(result) }
         }
     }
 
-    private func resumeDataWithoutBody(_ host: any StepHost) -> UploadResumeData? {
-        guard !isAnswered, let original = host.owner.originalRequest, let url = original.url else { return nil }
+    private func resumeDataWithoutBody(_ context: any StepContext) -> UploadResumeData? {
+        guard !isAnswered, let original = context.owner.originalRequest, let url = original.url else { return nil }
         let request = StoredRequest(original, to: url)
         if let resource = course.resource {
             return UploadResumeData(

@@ -56,12 +56,12 @@ final class UploadStep: Step, @unchecked Sendable {
     // MARK: - Requests
 
     /// Begins by asking the server how much it has of what an earlier task has sent.
-    func beginResumed(_ host: any StepHost) throws(URLError) {
-        guard case .plain = course.stage, creation == nil, let resumption, let request = host.request else { return }
+    func beginResumed(_ context: any StepContext) throws(URLError) {
+        guard case .plain = course.stage, creation == nil, let resumption, let request = context.request else { return }
         (creation, base) = (request, request)
         guard var resource = resumption.resource else { return }
         // `TransportSecurityStep` has already secured the upload's own URL.
-        if let url = try host.session.settings.transportSecurity?.secured(resource.url) {
+        if let url = try context.session.settings.transportSecurity?.secured(resource.url) {
             resource = UploadResource(url: url, version: resource.version)
         }
         course.beginAsking(
@@ -70,34 +70,34 @@ final class UploadStep: Step, @unchecked Sendable {
             sent: resumption.sent,
             length: resumption.length
         )
-        host.replaceRequest(resource.offsetRequest(like: request))
+        context.replaceRequest(resource.offsetRequest(like: request))
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         switch pause {
         case .none:
             return .pass
         case .due(let delay):
-            let deadline = Deadline { [unowned self, weak host] in
+            let deadline = Deadline { [unowned self, weak context] in
                 pause = .none
-                host?.proceed(self)
+                context?.proceed(self)
             }
             pause = .underWay(deadline)
-            host.pool.loop.schedule(deadline, at: host.pool.loop.now + delay)
+            context.pool.loop.schedule(deadline, at: context.pool.loop.now + delay)
             return .wait
         case .underWay:
             return .wait
         }
     }
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError) {
         switch part(of: plan.request) {
         case .whole:
-            offer(plan, host)
+            offer(plan, context)
         case .none:
             plan.options?.removeBodyFields(notOf: plan.request)
         case .rest:
-            try check(host.steps.file?.description, for: plan.request)
+            try check(context.steps.bodyFile?.description, for: plan.request)
             plan.options?.removeBodyFields(notOf: plan.request)
         }
     }
@@ -113,16 +113,16 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    private func offer(_ plan: TransferPlan, _ host: any StepHost) {
+    private func offer(_ plan: TransferPlan, _ context: any StepContext) {
         (creation, base) = (plan.request, plan.request)
         guard let offered, !course.isRefusedAsWhole, let options = plan.options, let body = plan.body, body.length != 0,
             Self.maySend(plan.request, options.headers),
             // Another body, with which the delegate has answered a redirect, isn't there any more when its rest is due.
-            host.owner.body.isKept(by: plan.request, after: host.steps.redirect)
+            context.owner.body.isKept(by: plan.request, after: context.steps.redirect)
         else {
             return course.beginPlain()
         }
-        if let sent = host.steps.file?.description { file = sent }
+        if let sent = context.steps.bodyFile?.description { file = sent }
         course.beginCreating(length: body.length, mayRepeat: plan.request.httpMethod == "PUT" || resumption != nil)
         plan.options?.replaceHeaders(offered.creationFields(length: body.length))
     }
@@ -141,7 +141,7 @@ final class UploadStep: Step, @unchecked Sendable {
 
     // MARK: - Answers
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         let (url, resource) = (received.request.url, course.resource)
         let verdict = course.receive(received.head, to: url)
         // It has moved.
@@ -150,20 +150,20 @@ final class UploadStep: Step, @unchecked Sendable {
         case .deliver:
             return .pass
         case .deliverComplete(let length):
-            host.noteUploaded(length)
+            context.noteUploaded(length)
             return .pass
         case .fail(let fault):
             throw fault.error(url)
         case .startOver:
-            try host.budget.spendResumption(of: url, at: course.gained)
+            try context.budget.spendResumption(of: url, at: course.gained)
             return creation.map { .follow($0) } ?? .pass
         case .appendNext:
-            try host.budget.spendPiece(of: url, at: course.gained)
+            try context.budget.spendPiece(of: url, at: course.gained)
             fallthrough
         case .append:
             return nextRequest.map { .follow($0) } ?? .pass
         case .ask:
-            try host.budget.spendResumption(of: url, at: course.gained)
+            try context.budget.spendResumption(of: url, at: course.gained)
             delayNextOffsetRequest()
             return nextRequest.map { .follow($0) } ?? .pass
         }
@@ -171,16 +171,16 @@ final class UploadStep: Step, @unchecked Sendable {
 
     /// After a lost connection, asks the server for its offset. Leaves to other steps what they handle: a kept connection that was dead before
     /// the request was sent, and an unreachable host if the task may wait for that.
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
-        guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !host.owner.isCancelled else {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
+        guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !context.owner.isCancelled else {
             return .pass
         }
         let isUnreachable = ConnectivityPolicy.isLackOfConnectivity(error)
-        if isUnreachable, host.steps.connectivity.waits { return .pass }
+        if isUnreachable, context.steps.connectivity.waits { return .pass }
         if case .asking = course.stage, ending.loss != .none { return .pass }
         guard isUnreachable || error.code == .networkConnectionLost else { return .pass }
         guard course.resource != nil,
-            (try? host.budget.spendResumption(of: request.url, at: course.gained)) != nil,
+            (try? context.budget.spendResumption(of: request.url, at: course.gained)) != nil,
             course.lost() == .ask, let next = nextRequest
         else { return .pass }
         delayNextOffsetRequest()
@@ -207,7 +207,7 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    func accept(_ response: AcceptedResponse, into sink: any Sink, _ host: any StepHost) -> any Sink {
+    func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink {
         let status = response.response.status ?? 200
         // The response to a HEAD, which only asks for the offset, isn't the upload's own.
         isAnswered =
@@ -223,11 +223,11 @@ final class UploadStep: Step, @unchecked Sendable {
             || (400..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)
     }
 
-    func stop(_ host: any StepHost) {
-        if case .underWay(let deadline) = pause { host.pool.loop.cancel(deadline) }
+    func stop(_ context: any StepContext) {
+        if case .underWay(let deadline) = pause { context.pool.loop.cancel(deadline) }
         pause = .none
         guard isAnswered, let kept = resumption?.kept?.body else { return }
-        let directory = host.session.settings.temporaryDirectory
+        let directory = context.session.settings.temporaryDirectory
         WorkThreads.files.run { kept.remove(in: directory) }
     }
 }
@@ -252,9 +252,9 @@ final class ResumedUploadStep: Step {
         self.upload = upload
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         do throws(URLError) {
-            try upload.beginResumed(host)
+            try upload.beginResumed(context)
             return .pass
         } catch {
             return .fail(error)

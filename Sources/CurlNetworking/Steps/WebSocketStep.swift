@@ -9,12 +9,12 @@ final class WebSocketStep: Step {
     }
 
     /// Web sockets are opened over HTTP alone (RFC 6455 §4.1). A delegate that chooses the request may name its URL as the program does.
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        if let request = host.request {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
+        if let request = context.request {
             let opening = WebSocketURL.opening(request)
-            if opening != request { host.replaceRequest(opening) }
+            if opening != request { context.replaceRequest(opening) }
         }
-        let url = host.request?.url
+        let url = context.request?.url
         guard let url, Scheme(url)?.isHTTP == true else {
             return .fail(URLError(.unsupportedURL, url, "The URL is not one of a web socket: ws, wss, http or https."))
         }
@@ -25,7 +25,7 @@ final class WebSocketStep: Step {
         return .pass
     }
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) {
         plan.webSocket = exchange
     }
 }

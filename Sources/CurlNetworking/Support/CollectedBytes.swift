@@ -15,7 +15,7 @@ struct CollectedBytes: ~Copyable {
     private let memory: RecycledMemory
 
     /// No more than that is copied, and its memory kept for what comes next. In bytes.
-    private static let mostKept = 4096
+    private static let maximumKept = 4096
 
     init(_ memory: RecycledMemory = .shared) {
         self.memory = memory
@@ -95,12 +95,12 @@ struct CollectedBytes: ~Copyable {
     /// Whether the memory goes with its bytes: it isn't much more than they need.
     private var isHandedOver: Bool {
         guard case .block(let block) = storage else { return true }
-        return count > Self.mostKept && count > block.bytes.count / 2
+        return count > Self.maximumKept && count > block.bytes.count / 2
     }
 
     private mutating func removeAll() {
         count = 0
-        if case .block(let block) = storage, block.bytes.count <= Self.mostKept { return }
+        if case .block(let block) = storage, block.bytes.count <= Self.maximumKept { return }
         storage = .data(Data())
     }
 }

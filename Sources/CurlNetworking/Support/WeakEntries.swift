@@ -9,8 +9,8 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
 
     private var entries: [Key: Entry] = [:]
     /// How many entries there may be before those whose objects are gone are removed: not with each new one.
-    private var room = leastRoom
-    private static var leastRoom: Int { 64 }
+    private var room = minimumRoom
+    private static var minimumRoom: Int { 64 }
 
     /// How many entries there are, those included whose objects are gone.
     var count: Int { entries.count }
@@ -38,7 +38,7 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
             seen.append(object)
             return true
         }
-        room = max(Self.leastRoom, 2 * entries.count)
+        room = max(Self.minimumRoom, 2 * entries.count)
         return seen
     }
 }

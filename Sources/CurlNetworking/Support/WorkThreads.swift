@@ -39,7 +39,7 @@ final class WorkThreads: @unchecked Sendable {
     /// In seconds.
     private static let idleTime: TimeInterval = 5
     /// With more idle threads than this, each would still get work now and then, and none would end.
-    private static let mostIdle = 32
+    private static let maximumIdle = 32
 
     /// - Parameters:
     ///   - limit: How many threads there may be.
@@ -160,7 +160,7 @@ final class WorkThreads: @unchecked Sendable {
 
     /// False if none has come for a while.
     private func waitForWork() -> Bool {
-        guard idle < Self.mostIdle else {
+        guard idle < Self.maximumIdle else {
             count -= 1
             return false
         }

@@ -17,7 +17,7 @@ final class BodyWake: LoopWork, @unchecked Sendable {
     }
 
     func run(on loop: EventLoop) {
-        // A task that has moved has left that body behind.
+        // The body belongs to the loop that the task has left.
         guard let loader, loader.handle.belongs(to: loop) else { return }
         loader.phase.transfer?.bodyBecameReadable()
     }

@@ -60,7 +60,7 @@ struct HopLog {
     mutating func finish(for handle: TaskHandle, redirectCount: Int) -> TaskMetrics {
         endHop(of: handle)
         if let attempt { add(attempt) }
-        // The hops' times are those of other clocks.
+        // Hop times come from other clocks than `Date()`.
         let end = max(Date(), handle.creation, hops.last?.responseEnd ?? handle.creation)
         let interval = DateInterval(start: handle.creation, end: end)
         return TaskMetrics(hops: hops, interval: interval, redirectCount: redirectCount)

@@ -3,7 +3,7 @@ import Foundation
 
 // The loader as seen by steps. On the loop, unless noted otherwise.
 
-extension Loader: StepHost {
+extension Loader: StepContext {
     var owner: any StepOwner { handle }
     var isOver: Bool { phase.isEnded }
     var ticket: Admission.Ticket? { place.ticket }
@@ -26,7 +26,7 @@ extension Loader: StepHost {
             enter(.ready(step: attempt == .first ? index : 0, attempt))
             if handle.mayBegin { advance() }
         case .encoding: completeAfterWaiting()
-        case .storing(let index) where steps.all[index] === step: finishWithBody()
+        case .storing(let index) where steps.all[index] === step: finishSink()
         case .ready, .waiting, .queued, .moving, .transferring, .held, .deciding, .storing, .finishing,
             .ended:
             break
@@ -58,14 +58,14 @@ extension Loader: StepHost {
 
     // MARK: - Holding a response
 
-    func release(_ held: HeldResponse, _ verdict: HeadVerdict) {
-        guard case .held(let holding) = phase, holding.response === held else { return }
+    func release(_ held: HoldToken, _ verdict: HeadVerdict) {
+        guard case .held(let holding) = phase, holding.token === held else { return }
         do throws(URLError) {
             switch (holding.content, verdict) {
             case (.head(let received, let transferring, let step, let ending), _):
                 enter(.transferring(transferring))
                 let route = try act(on: verdict, about: received, by: step, transferring)
-                if let ending { return conclude(ending) }
+                if let ending { return transferEnded(ending) }
                 transferring.transfer.proceed(to: route)
                 run()
             case (.redirect, .follow(let next)), (.failure, .follow(let next)):
@@ -75,10 +75,10 @@ extension Loader: StepHost {
                 // It becomes the task's response. Its class was stopped: there is no body.
                 enter(.deciding)
                 try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
-                finishWithBody()
+                finishSink()
             case (.failure(let ending, let step), _):
                 enter(.deciding)
-                end(ending, from: step + 1)
+                askSteps(about: ending, from: step + 1)
             }
         } catch {
             finish(.failure(error))

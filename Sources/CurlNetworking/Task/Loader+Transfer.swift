@@ -8,11 +8,11 @@ extension Loader: TransferDelegate {
 
     func transfer(_ transfer: any Transfer, received head: ReceivedHead) throws(URLError) -> BodyRoute {
         guard case .transferring(let transferring) = phase else { return .discard }
-        return try decide(about: head, from: 0, transferring)
+        return try askSteps(about: head, from: 0, transferring)
     }
 
     /// Asks the steps about the response, starting with number `first`.
-    func decide(
+    func askSteps(
         about received: ReceivedHead,
         from first: Int,
         _ transferring: Phase.Transferring
@@ -45,7 +45,7 @@ extension Loader: TransferDelegate {
             try accept(AcceptedResponse(received, placement))
             return placement.isComplete ? .discard : .deliver
         case .pass:
-            return try decide(about: received, from: step + 1, transferring)
+            return try askSteps(about: received, from: step + 1, transferring)
         }
     }
 
@@ -111,11 +111,11 @@ extension Loader: TransferDelegate {
         sink.settle()
         place.note(transfer.connection)
         hops.end(transfer)
-        conclude(ending)
+        transferEnded(ending)
     }
 
     /// The transfer is over: carries out what was decided about it, or keeps the ending for whoever has yet to decide.
-    func conclude(_ ending: TransferEnding) {
+    func transferEnded(_ ending: TransferEnding) {
         switch phase {
         case .held(var holding):
             guard case .head(let head, let transferring, let step, _) = holding.content else { return }
@@ -126,7 +126,7 @@ extension Loader: TransferDelegate {
             switch transferring.next {
             case .request(let next): follow(next)
             case .transfer(let transfer): begin(transfer, of: nil)
-            case nil: end(ending, from: 0)
+            case nil: askSteps(about: ending, from: 0)
             }
         case .ready, .waiting, .queued, .moving, .encoding, .deciding, .storing, .finishing, .ended:
             break
@@ -134,9 +134,9 @@ extension Loader: TransferDelegate {
     }
 
     /// Asks the steps what follows, starting with number `first`.
-    func end(_ ending: TransferEnding, from first: Int) {
+    func askSteps(about ending: TransferEnding, from first: Int) {
         guard let request, let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
-            return finishWithBody(ending)
+            return finishUnlessFailed(ending)
         }
         act(on: verdict, about: ending, by: step)
     }
@@ -144,7 +144,7 @@ extension Loader: TransferDelegate {
     /// Carries out a step's verdict about a transfer that is over.
     func act(on verdict: EndVerdict, about ending: TransferEnding, by step: Int) {
         switch verdict {
-        case .pass: finishWithBody(ending)
+        case .pass: finishUnlessFailed(ending)
         case .wait where ending.error == nil:
             if let body = sink.wholeBody { place.note(bodyOf: body.count) }
             // Nothing is left to be done at the host.
@@ -159,26 +159,26 @@ extension Loader: TransferDelegate {
         }
     }
 
-    private func finishWithBody(_ ending: TransferEnding) {
+    private func finishUnlessFailed(_ ending: TransferEnding) {
         if let error = ending.error { return finish(.failure(error)) }
         guard ending.head != nil || handle.shownResponse != nil || !sink.needsResponse else {
             return finish(.failure(.noResponse(request?.url)))
         }
-        finishWithBody()
+        finishSink()
     }
 
     /// The body is complete, and only has to be handed over.
-    func finishWithBody() {
+    func finishSink() {
         sink.complete()
-        // With a response that is read as a stream, all of it may have been read by now: then that was the end.
+        // A response that is read as a stream may have been read to its end by now, which ends the task.
         if isOver { return }
         enter(.finishing)
-        sink.finish { self.finished($0) }
+        sink.finish { self.sinkFinished($0) }
         // It takes its time, and nothing is left to be done at the host.
         if case .finishing = phase { place.leave() }
     }
 
-    private func finished(_ outcome: Outcome) {
+    private func sinkFinished(_ outcome: Outcome) {
         guard case .finishing = phase else { return }
         if case .data(let data) = outcome { place.note(bodyOf: data.count) }
         finish(outcome)
@@ -200,7 +200,7 @@ extension Loader: TransferDelegate {
     /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.
     func sendAgain(after step: Int?, _ ending: TransferEnding) {
         hops.forgetAttempt()
-        // A question says nothing against the host.
+        // A question doesn't count as the host's failure.
         if ending.handshakeQuestion == nil { place.noteFailure() }
         place.leave()
         enter(step.map { .waiting(step: $0, .repeated) } ?? .ready(step: 0, .repeated))

@@ -36,7 +36,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         }
         port = consumer.port
         sink = consumer.makeSink(for: handle)
-        let hasOwnDelegate = delegates.session != nil
+        let hasOwnDelegate = delegates.base != nil
         let facts = Steps.Facts(handle, sink, consumer, beginDate: beginDate, hasOwnDelegate: hasOwnDelegate)
         steps = handle.makeSteps(handle.session.settings, facts)
     }
@@ -82,10 +82,10 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
                 // If libcurl couldn't, it is tried again at its next call.
                 guard transfer?.isPaused == isPaused else { return }
                 rearmClocks()
-            case .cancel(let cancellation): end(cancelledBy: cancellation)
+            case .cancel(let cancellation): finish(cancelledBy: cancellation)
             }
         }
-        // Also if the transfer is over, and only the completion waits.
+        // A cancelled task shows no response, so it needn't wait for its cookies, even if its transfer is over.
         if let storing = steps.storingCookies, handle.isCancelled { storing.stopWaiting(self) }
     }
 
@@ -146,8 +146,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         }
     }
 
-    /// Moves the task to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, when no caller
-    /// on the stack is using it any more.
+    /// Moves the task to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, because callers
+    /// on the stack still use it.
     private func move(to next: ConnectionPool, _ attempt: RequestAttempt) {
         place.leave()
         enter(.moving(to: next, attempt))
@@ -242,18 +242,18 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         let isSuccess = outcome.error == nil
         guard let discarded = handle.shared.withLock({ $0.finish(isSuccess: isSuccess) }) else { return }
         handle.drop(discarded)
-        guard case .failure(let error) = outcome else { return end(outcome) }
+        guard case .failure(let error) = outcome else { return tearDown(outcome) }
         place.noteFailure()
-        end(.failure(error.with(phase: phase.transferPhase)))
+        tearDown(.failure(error.with(phase: phase.transferPhase)))
     }
 
-    private func end(cancelledBy cancellation: TaskStateMachine.Cancellation) {
+    private func finish(cancelledBy cancellation: TaskStateMachine.Cancellation) {
         handle.drop(handle.shared.withLock { $0.mailbox.discard() })
-        end(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation.keepsPartialFile)
+        tearDown(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation.keepsPartialFile)
     }
 
     /// Frees the task's resources on the loop, and delivers the outcome. Called once in a task's life.
-    private func end(_ outcome: Outcome, keepsPartialFile: Bool = true) {
+    private func tearDown(_ outcome: Outcome, keepsPartialFile: Bool = true) {
         if let transfer = phase.transfer {
             transfer.cancel()
             hops.end(transfer)
@@ -262,20 +262,20 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         steps.stop(self)
         clocks.stop(on: pool.loop)
         defer { place.leave() }
-        guard case .failure(let error) = outcome else { return settle(outcome, nil, isResumable: keepsPartialFile) }
+        guard case .failure(let error) = outcome else { return awaitSteps(outcome, nil, isResumable: keepsPartialFile) }
         sink.abandon(after: error, isKept: keepsPartialFile) { data in
             let outcome = Outcome.failure(data.map(error.with(resumeData:)) ?? error)
-            self.settle(outcome, data, isResumable: keepsPartialFile)
+            self.awaitSteps(outcome, data, isResumable: keepsPartialFile)
         }
     }
 
-    private func settle(_ outcome: Outcome, _ resumeData: Data?, isResumable: Bool) {
+    private func awaitSteps(_ outcome: Outcome, _ resumeData: Data?, isResumable: Bool) {
         steps.settle(outcome, isResumable: isResumable, resumeData: resumeData, self) {
-            self.send($0, resumeData: $1)
+            self.report($0, resumeData: $1)
         }
     }
 
-    private func send(_ outcome: Outcome, resumeData: Data?) {
+    private func report(_ outcome: Outcome, resumeData: Data?) {
         let metrics = handle.isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
         handle.endWork()
         handle.send(outcome, resumeData: resumeData, metrics: metrics)
@@ -299,10 +299,10 @@ extension Loader: ClocksOwner {
         switch clocks.check(self) {
         case .none: break
         case .idle: idleTimeIsUp()
-        // If the task was waiting for a connection, says why there was none.
         case .resource:
             // What the delegate hasn't answered by now doesn't hold up the end.
             handle.drop(handle.shared.withLock { $0.mailbox.giveUpAnswer() })
+            // If the task was waiting for a connection, the error says why there was none.
             finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
         }
     }

@@ -61,11 +61,11 @@ enum Phase {
             case failure(TransferEnding, step: Int)
         }
 
-        let response: HeldResponse
+        let token: HoldToken
         var content: Content
 
-        init(_ response: HeldResponse, _ content: Content) {
-            self.response = response
+        init(_ token: HoldToken, _ content: Content) {
+            self.token = token
             self.content = content
         }
 

@@ -68,8 +68,8 @@ extension StatefulTaskEngine {
         set {
             let delegates = DelegateSet(newValue)
             let old: DelegateSet? = withState { state in
-                // Whoever has been asked is asked still.
-                guard state.delegates.session !== delegates.session else { return nil }
+                // Setting the same delegate again keeps pending questions valid.
+                guard state.delegates.base !== delegates.base else { return nil }
                 defer { state.delegates = delegates }
                 return state.delegates
             }

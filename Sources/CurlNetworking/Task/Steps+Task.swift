@@ -14,7 +14,6 @@ extension Steps.Facts {
         maySendStream = handle.body.isStream || hasDelegate || settings.hasProtocols
         if let resumption = handle.upload {
             upload = resumption.map { UploadStep(offering: settings.uploadVersion, resuming: $0) }
-            isResumedUpload = true
         } else if handle.body.isUpload, let version = settings.uploadVersion {
             upload = .success(UploadStep(offering: version))
         }

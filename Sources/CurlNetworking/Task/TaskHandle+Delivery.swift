@@ -5,9 +5,14 @@ import Foundation
 // user's code runs.
 
 extension TaskHandle {
+    /// Changes the state; `change` returns whether the caller must schedule a delivery. Loop.
+    func update(_ change: (inout sending TaskState) -> sending Bool) {
+        if shared.withLock(change) { scheduleAtEndOfRound() }
+    }
+
     /// Loop.
     func post(_ message: Mailbox.Message) {
-        if shared.withLock({ $0.mailbox.post(message) }) { scheduleAtEndOfRound() }
+        update { $0.mailbox.post(message) }
     }
 
     /// Called on the loop when the mailbox requires it.
@@ -38,7 +43,7 @@ extension TaskHandle {
     }
 
     func releaseDelivery() {
-        if shared.withLock({ $0.mailbox.release() }) { scheduleAtEndOfRound() }
+        update { $0.mailbox.release() }
     }
 
     // MARK: - The response's disposition
@@ -82,45 +87,41 @@ extension TaskHandle {
 
 extension TaskHandle: SinkOwner {
     func ask(about response: TaskResponse, dividing sink: DelegateSink?) {
-        let schedules = shared.withLock { shared in
+        update { shared in
             shared.undecided = sink
             return shared.mailbox.post(.disposition(of: response))
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 
     func count(_ bytes: Int64, isTold: Bool) {
-        let schedules = shared.withLock { shared in
+        update { shared in
             shared.counters.received += bytes
             let schedules = shared.noteProgress()
             guard isTold, shared.tellsOfWrites else { return schedules }
             return shared.mailbox.post(.event(.wrote(shared.counters.received))) || schedules
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 
     func startedOver() {
-        let schedules = shared.withLock { shared in
+        update { shared in
             guard shared.counters.received > 0 else { return false }
             shared.counters.received = 0
             shared.counters.restarts += 1
             let schedules = shared.noteProgress()
             return shared.tellsOfWrites ? shared.mailbox.post(.event(.wrote(0))) || schedules : schedules
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 
     func deliver(_ bytes: UnsafeRawBufferPointer) {
-        let schedules = shared.withLock { shared in
+        update { shared in
             let expected = shared.count(bytes)
             let schedules = shared.noteProgress()
             return shared.append(bytes, expected: expected) || schedules
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) {
-        let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.Delivery?) in
+        let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.PendingRead?) in
             let expected = shared.count(bytes)
             let schedules = shared.noteProgress()
             let (isFull, delivery) = stream.append(bytes, expected: expected)
@@ -135,7 +136,7 @@ extension TaskHandle: SinkOwner {
     var wantsCopy: Bool { shared.withLock { $0.wantsCopy } }
 
     func deliver(counted bytes: UnsafeRawBufferPointer) {
-        if shared.withLock({ $0.append(bytes, expected: nil) }) { scheduleAtEndOfRound() }
+        update { $0.append(bytes, expected: nil) }
     }
 
     func beginPart(_ head: PartHead) throws(URLError) {

@@ -29,7 +29,7 @@ extension TaskHandle {
             return post(.completed)
         }
         let (result, response, unwanted) = shared.withLock { $0.complete() }
-        count { _ in }
+        update { $0.noteProgress() }
         if session.hasTaskDelegate {
             // The delegate hears everything that is still on its way before the session forgets the task.
             shared.withLock { $0.consumer = .informed }

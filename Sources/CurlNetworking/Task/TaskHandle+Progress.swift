@@ -5,11 +5,10 @@ import Foundation
 extension TaskHandle {
     /// Changes the counters, and schedules an update of the task's `Progress`. Loop.
     func count(_ change: (inout TaskState) -> Void) {
-        let schedules = shared.withLock { shared in
+        update { shared in
             change(&shared)
             return shared.noteProgress()
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 
     /// Another request begins, with this part of the task's body. Loop.
@@ -35,7 +34,7 @@ extension TaskHandle {
     ///   it is while bytes are sent again that were lost. nil for a request that sends all of it.
     func noteSent(_ count: Int64, from start: Int64?) {
         let isWatched = delegates.task != nil
-        let schedules = shared.withLock { shared in
+        update { shared in
             var totalBytes = count
             if let start {
                 totalBytes = start.addingClamped(count)
@@ -52,6 +51,5 @@ extension TaskHandle {
             )
             return shared.mailbox.post(.event(.sent(sent))) || schedulesProgress
         }
-        if schedules { scheduleAtEndOfRound() }
     }
 }

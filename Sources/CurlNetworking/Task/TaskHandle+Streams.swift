@@ -23,9 +23,7 @@ extension TaskHandle: StreamOwner {
         port?.add(wish, for: self, isSuspended: isSuspended)
         guard isEnding else { return }
         // The loop takes the wish before it comes to this.
-        submit {
-            if self.shared.withLock({ $0.mailbox.releaseCompletion() }) { self.scheduleAtEndOfRound() }
-        }
+        submit { self.update { $0.mailbox.releaseCompletion() } }
     }
 }
 

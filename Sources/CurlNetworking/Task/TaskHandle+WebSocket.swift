@@ -9,7 +9,7 @@ extension TaskHandle: WebSocketExchangeOwner {
     }
 
     func webSocketWishesChanged() {
-        submit { self.loader?.phase.transfer?.wishesChanged() }
+        submit { (self.loader?.phase.transfer as? WebSocketTransfer)?.wishesChanged() }
     }
 
     /// Has the delegate queue call `body`, after everything that was added before, but ahead of the completion.

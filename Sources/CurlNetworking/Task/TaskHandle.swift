@@ -99,7 +99,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
         let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
             let effect = shared.note(wish, for: task)
-            return (effect == .none ? nil : callLoop(&shared), effect == .activation)
+            return (effect == .none ? nil : loopToSubmitTo(&shared), effect == .activation)
         }
         if isFirst { session.activate(self) }
         loop?.submit(self)
@@ -107,13 +107,13 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
 
     /// The consumer has caught up: the transfer may continue, unless another one hasn't.
     func consumerCaughtUp() {
-        shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? callLoop(&$0) : nil }?.submit(self)
+        shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? loopToSubmitTo(&$0) : nil }?.submit(self)
     }
 
     /// The loop to submit the task to; nil if it has been submitted already. With the lock held.
-    private func callLoop(_ shared: inout TaskState) -> EventLoop? {
-        guard !shared.isLoopComing else { return nil }
-        shared.isLoopComing = true
+    private func loopToSubmitTo(_ shared: inout TaskState) -> EventLoop? {
+        guard !shared.isSubmitted else { return nil }
+        shared.isSubmitted = true
         return pool.loop
     }
 
@@ -191,7 +191,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         _ activity: TaskStateMachine.Activity
     ) -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
         shared.withLock { shared in
-            shared.isLoopComing = false
+            shared.isSubmitted = false
             return (shared.machine.next(activity), shared.machine.runsResourceClock)
         }
     }

@@ -41,40 +41,39 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
 
     /// True if that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, _ own: DelegateSet) -> Bool {
-        switch message {
-        case .progress:
+        switch (message, messenger(for: task, own)) {
+        case (.progress, _):
             engine.showProgress()
             return false
-        case .resumeData(let data, let handler):
+        case (.resumeData(let data, let handler), _):
             handler(data)
             return true
-        case .call(let body):
+        case (.call(let body), _):
             body()
             return true
-        case .event, .question, .disposition, .partDisposition, .completed, .end:
-            break
-        }
-        // Exists as long as a delegate is to hear of the task.
-        guard let sender = engine.session.sender else { return false }
-        let delegates = own.over(sender.delegates)
-        let messenger = DelegateMessenger(session: sender.session, task: task, delegates: delegates)
-        switch message {
-        case .event(let event):
+        case (.event(let event), let messenger?):
             return deliver(event, messenger)
-        case .disposition(let response):
+        case (.disposition(let response), let messenger?):
             return messenger.askDisposition(of: response) { engine.answer($0) }
-        case .partDisposition(let head):
+        case (.partDisposition(let head), let messenger?):
             defer { consumed(head.cost) }
             // A part can't become a file or a stream.
             return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }
-        case .question(let question):
+        case (.question(let question), let messenger?):
             return messenger.ask(question)
-        case .completed:
+        case (.completed, let messenger?):
             return end(messenger)
-        case .end(let step):
+        case (.end(let step), let messenger?):
             return deliver(step, messenger)
-        case .progress, .resumeData, .call:
+        case (_, nil):
             return false
+        }
+    }
+
+    /// nil if no delegate is to hear of the task any more.
+    private func messenger(for task: URLSessionTask, _ own: DelegateSet) -> DelegateMessenger? {
+        engine.session.sender.map { sender in
+            DelegateMessenger(session: sender.session, task: task, delegates: own.over(sender.delegates))
         }
     }
 
@@ -146,7 +145,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
     }
 
     private func deliver(
-        _ result: Result<Outcome, URLError>,
+        _ result: Outcome,
         _ response: TaskResponse?,
         _ messenger: DelegateMessenger
     ) {
@@ -155,19 +154,19 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .informed:
             break
         case .delegate, .downloadDelegate, .webSocket, .stream:
-            messenger.tellCompletion(with: result.failure?.shown)
+            messenger.tellCompletion(with: result.error?.shown)
         case .dataHandler(let handler):
-            if case .success(.data(let data)) = result {
+            if case .data(let data) = result {
                 handler(data, response?.object, nil)
             } else {
-                handler(nil, response?.object, result.failure?.shown)
+                handler(nil, response?.object, result.error?.shown)
             }
         case .fileHandler(let handler):
-            if case .success(.file(let file)) = result {
+            if case .file(let file) = result {
                 handler(file.url, response?.object, nil)
                 file.removeIfStillThere()
             } else {
-                handler(nil, response?.object, result.failure?.shown)
+                handler(nil, response?.object, result.error?.shown)
             }
         case .data, .file, .bytes:
             engine.forget()

@@ -5,7 +5,7 @@ import Foundation
 struct TaskState: ~Copyable {
     var machine = TaskStateMachine()
     /// The loop is about to ask for commands: however many wishes come before it does, it is called once.
-    var isLoopComing = false
+    var isSubmitted = false
     var consumer: Consumer
     var mailbox = Mailbox()
     var outcome: Outcome?
@@ -172,9 +172,9 @@ struct TaskState: ~Copyable {
         // Captured streams were the last message about the task.
         if consumer.port?.wasCaptured == true { return [.over] }
         var (download, result) = (TaskEnd?.none, completed)
-        if consumer.isDelegate, case .success(.file(let file)) = completed {
+        if consumer.isDelegate, case .file(let file) = completed {
             // It is open, and goes with its own message: the ends of many tasks may wait for their turn.
-            (download, result) = (.downloaded(file), .success(.delivered))
+            (download, result) = (.downloaded(file), .delivered)
         }
         return [unwanted.map(TaskEnd.unwanted), download, metrics, .result(result, response)].compactMap { $0 }
     }
@@ -194,17 +194,16 @@ struct TaskState: ~Copyable {
 
     /// The task is over for the public. Returns its result: the cancellation alone, if the owner has cancelled before it could see the
     /// result. The file that there was is to be removed before the owner is told.
-    mutating func complete() -> (Result<Outcome, URLError>, TaskResponse?, unwanted: DownloadedFile?) {
+    mutating func complete() -> (Outcome, TaskResponse?, unwanted: DownloadedFile?) {
         let wasCancelled = machine.complete()
-        let outcome = outcome ?? .delivered
+        var result = outcome ?? .delivered
         var unwanted: DownloadedFile?
-        if wasCancelled, outcome.error == nil {
-            self.outcome = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
-            if case .file(let file) = outcome { unwanted = file }
+        if wasCancelled, result.error == nil {
+            if case .file(let file) = result { unwanted = file }
+            result = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
         }
-        let result: Result<Outcome, URLError> = (self.outcome?.error).map { .failure($0) } ?? .success(outcome)
-        // The result now belongs to the owner.
-        if self.outcome?.error == nil { self.outcome = .delivered }
+        // What the transfer has brought belongs to the owner now.
+        outcome = result.error == nil ? .delivered : result
         return (result, response, unwanted)
     }
 }

@@ -21,12 +21,12 @@ struct TransferMaker {
         let body = try handle.body.make(
             part,
             for: request,
-            steps.stream?.take(),
-            steps.file?.take(),
+            steps.bodyStream?.take(),
+            steps.bodyFile?.take(),
             after: steps.redirect,
             wake: BodyWake.action(for: loader)
         )
-        steps.stream?.note(body)
+        steps.bodyStream?.note(body)
         do throws(URLError) {
             let plan = try steps.plan(request, body: body, loader)
             handle.countRequest(with: body, part)

@@ -38,9 +38,6 @@ protocol Transfer: AnyObject {
     /// The request's body, which had nothing to send, now has. Outside of libcurl.
     func bodyBecameReadable()
 
-    /// The program of a web socket wants something. Outside of libcurl.
-    func wishesChanged()
-
     /// Whether bytes have moved since `lastActivity` without being reported to the delegate; restarts the idle clock if so.
     func hasMovedUnseen() -> Bool
 
@@ -63,7 +60,6 @@ extension Transfer {
 
     func proceed(to route: BodyRoute) {}
     func bodyBecameReadable() {}
-    func wishesChanged() {}
     func hasMovedUnseen() -> Bool { false }
     func noteActivity() {}
     func timedOut() {}
@@ -110,7 +106,7 @@ struct ReceivedHead {
     let request: URLRequest
     /// The HTTP proxy's responses about the tunnel; nil without a tunnel.
     var tunnel: ProxyTunnel?
-    /// Of the options of libcurl that the program has set on the transfer.
+    /// What the program's own options of libcurl affect at most.
     var effect = OptionEffect.connection
 }
 

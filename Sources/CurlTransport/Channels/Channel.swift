@@ -214,7 +214,7 @@ package final class Channel: TransferHandler {
     }
 
     /// How often the delegate may send more in one turn, because other channels wait, too.
-    private static let mostRefills = 16
+    private static let maximumRefills = 16
 
     /// Sends what is waiting, as far as the system takes it. The rest follows when there is room.
     package func flush() {
@@ -222,7 +222,7 @@ package final class Channel: TransferHandler {
         isFlushing = true
         var refills = 0
         while sendWaiting(), owesSentAll {
-            guard refills < Self.mostRefills else {
+            guard refills < Self.maximumRefills else {
                 loop.schedule(flushSoon, at: loop.now)
                 break
             }
@@ -308,9 +308,9 @@ package final class Channel: TransferHandler {
     }
 
     /// In bytes.
-    private static let mostLastWords = 1 << 20
+    private static let maximumLastWords = 1 << 20
     /// The most reads in one turn, because other channels wait, too.
-    private static let mostReads = 16
+    private static let maximumReads = 16
 
     /// Reads until there is nothing left.
     private func read() {
@@ -319,7 +319,7 @@ package final class Channel: TransferHandler {
         isServing = true
         var reads = 0
         while isReading || readsLastWords, !hasReachedEnd, isOpen {
-            guard reads < Self.mostReads else {
+            guard reads < Self.maximumReads else {
                 loop.schedule(readSoon, at: loop.now)
                 break
             }
@@ -333,7 +333,7 @@ package final class Channel: TransferHandler {
     }
 
     private var readsLastWords: Bool {
-        sendFailure != nil && lastWordCount < Self.mostLastWords && delegate?.takesLastWords == true
+        sendFailure != nil && lastWordCount < Self.maximumLastWords && delegate?.takesLastWords == true
     }
 
     /// False if there is nothing to read at the moment.

@@ -35,8 +35,8 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)? { nil }
 
     /// The most that `curl_easy_recv` returns at once, in bytes.
-    package static let mostReceivedAtOnce = 64 * 1024
-    package var receiveBufferSize: Int { Self.mostReceivedAtOnce }
+    package static let maximumReceivedAtOnce = 64 * 1024
+    package var receiveBufferSize: Int { Self.maximumReceivedAtOnce }
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
         if let connectTimeout { try easy.setConnectTimeout(connectTimeout) }

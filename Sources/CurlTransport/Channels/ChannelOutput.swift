@@ -42,7 +42,7 @@ package struct ChannelOutput: ~Copyable {
         private var end = 0
 
         /// The most memory that an empty block keeps.
-        private static let mostKept = 4096
+        private static let maximumKept = 4096
 
         deinit {
             memory.deallocate()
@@ -74,7 +74,7 @@ package struct ChannelOutput: ~Copyable {
 
         mutating func removeAll() {
             (start, end) = (0, 0)
-            guard memory.count > Self.mostKept else { return }
+            guard memory.count > Self.maximumKept else { return }
             memory.deallocate()
             memory = UnsafeMutableRawBufferPointer(start: nil, count: 0)
         }

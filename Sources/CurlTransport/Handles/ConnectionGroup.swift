@@ -134,7 +134,7 @@ package final class ConnectionGroup: @unchecked Sendable {
             hasMultiplexed = true
             return true
         }
-        let isTaken = hasMultiplexed && easy.multi?.hasTransfer(besides: easy, on: session) == true
+        let isTaken = hasMultiplexed && easy.multi?.running.hasTransfer(besides: easy, on: session) == true
         easy.tls.session = isTaken ? nil : session
         return !isTaken
     }

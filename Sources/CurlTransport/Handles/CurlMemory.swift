@@ -60,7 +60,7 @@ package final class KeptBlocks: Sendable {
     /// In bytes.
     private static let step = 256
     /// How many blocks of a size are kept.
-    private static let mostOfASize = 64
+    private static let maximumPerSize = 64
 
     private let state = Mutex(State())
     private let limit: Int
@@ -100,7 +100,7 @@ package final class KeptBlocks: Sendable {
         return state.withLockIfAvailable { [limit] state in
             let size = steps * Self.step
             guard state.total + size <= limit, state.shelves[steps].isWanted,
-                state.shelves[steps].blocks.count < Self.mostOfASize
+                state.shelves[steps].blocks.count < Self.maximumPerSize
             else { return false }
             state.total += size
             state.shelves[steps].blocks.append(block)

@@ -14,20 +14,18 @@ import CCurlNetworkingLibcurl
 /// body's end, and nothing makes it read that. So it is made to read for such uploads, one by one: a look at the socket counts for one of a
 /// connection's transfers only.
 ///
-/// And once it has read as much of a response as its `Content-Length` says, it reads no more for that stream, not even how much more of the
-/// request's body the server takes. HTTP/2 frames say where a response ends, so libcurl is kept from looking at the length where the head comes
-/// before the body has been sent. The handler has to look at it.
+/// Once it has read as many bytes as `Content-Length` announces, it stops reading for that stream, and misses window updates for the request's
+/// body. So if the head arrives before the body has been sent, libcurl is told to ignore the length, and the handler checks it instead.
 ///
 /// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the connection's
 /// input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced by others'. So
 /// it isn't told before all that it has read is distributed, and then only in a run in which it reads nothing.
 ///
-/// Nor does a transfer whose rate is limited read what has arrived meanwhile when its time has come, which libcurl may notice in any call. So it is made
-/// to read several times a second.
+/// A transfer whose rate is limited doesn't read what arrived while it waited. So libcurl is made to read for it several times a second.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
-    /// Those of whose body's end libcurl is to be told.
+    /// Transfers whose end of body hasn't been passed to libcurl yet.
     private var endings: [EasyHandle] = []
     /// How many of the transfers are limited in their rate.
     private var limitedCount = 0
@@ -138,7 +136,7 @@ struct HTTP2StalledInput {
         return !mayBeTold
     }
 
-    /// Those of whose body's end libcurl may be told now, if nothing has come meanwhile.
+    /// Transfers whose end of body may be passed on now, if nothing has arrived since.
     mutating func waitingEnds() -> [EasyHandle] {
         // Others have begun to send the body again.
         endings.removeAll { easy in if case .waiting = easy.http2Input.bodyEnd { false } else { true } }
@@ -212,81 +210,5 @@ struct ReadMark {
     var isCurrent: Bool {
         guard let place, let now = CallWatch.bytesRead(from: place.socket) else { return true }
         return now.upperBound <= place.count
-    }
-}
-
-struct HTTP2InputState {
-    /// nil before the response's head.
-    var isMultiplexed: Bool?
-    /// libcurl has begun to send the request.
-    var hasBegunRequest = false
-    /// libcurl doesn't look at the length that the response's head gives.
-    var ignoresLength = false
-    /// It receives or sends no more than so many bytes a second.
-    var isLimited = false
-    /// libcurl has been made to read for the upload since it could last have sent the body's end.
-    private(set) var wasReadFor = false
-    /// How often it has been since the handler last said that nothing follows.
-    private var reads = 0
-    var bodyEnd = BodyEnd.notReached
-    /// How much of the body libcurl was given.
-    private(set) var givenBytes: Int64 = 0
-    private var bytesReceived: Int64 = 0
-
-    /// What libcurl knows of the body's end, where it has to ask for that.
-    enum BodyEnd {
-        case notReached
-        /// Nothing follows, but libcurl was told to wait.
-        case waiting
-        /// libcurl is to be told when it asks next, unless it has read on.
-        case allowed(ReadMark)
-        case told
-    }
-
-    /// When libcurl has put all of the body into frames, at most the last one, of up to 16 KiB, still waits for the socket, which takes that
-    /// within a few events; but the connection's other uploads may write for hours.
-    static let mostReads = 4
-
-    /// libcurl is to be made to read for the upload once more when it has written.
-    var mayBeReadForAgain: Bool { wasReadFor && reads < Self.mostReads }
-
-    /// libcurl is made to read for the upload now.
-    mutating func noteRead() {
-        wasReadFor = true
-        reads += 1
-    }
-
-    /// libcurl has been told that it can write.
-    mutating func wrote() {
-        wasReadFor = false
-    }
-
-    /// The handler has said that nothing follows. libcurl asks again in each run in which it tries to send what of the body is still waiting,
-    /// so this may be the one in which the end goes out.
-    mutating func bodyEnded() {
-        (wasReadFor, reads) = (false, 0)
-    }
-
-    /// libcurl gets the next bytes of the body.
-    mutating func gave(_ count: Int) {
-        givenBytes += Int64(count)
-    }
-
-    /// From now on libcurl may read again. Whether it has asked for more of the body.
-    mutating func endAllowance() -> Bool {
-        guard case .allowed = bodyEnd else { return true }
-        bodyEnd = .notReached
-        return false
-    }
-
-    /// The body is sent again from an earlier point.
-    mutating func rewound() {
-        (wasReadFor, reads) = (false, 0)
-        (bodyEnd, givenBytes) = (.notReached, 0)
-    }
-
-    mutating func hasGrown(to bytesReceived: Int64) -> Bool {
-        defer { self.bytesReceived = bytesReceived }
-        return bytesReceived != self.bytesReceived
     }
 }

@@ -17,7 +17,7 @@ package final class Multi {
     private var isClosed = false
 
     /// Unchecked for the reason that a `Deadline` gives.
-    @exclusivity(unchecked) private var running = RunningTransfers()
+    @exclusivity(unchecked) private(set) var running = RunningTransfers()
 
     /// The open channels, by their sockets. Their handles are in `running`, too.
     private var channels: [Int32: Channel] = [:]
@@ -172,33 +172,6 @@ package final class Multi {
         if running.all.isEmpty { becameIdle() }
     }
 
-    /// Whether a transfer has the connection of `socket`, perhaps one that is paused. libcurl names the socket of the first one only.
-    func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
-        let port = ConnectionEndpoints.localPort(of: socket)
-        return running.all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
-    }
-
-    /// Whether a transfer has sent its request from that port, and libcurl has not yet asked to have a socket watched for it: on a kept
-    /// connection, it may read much of the answer, and pause, before it does. All Unix sockets have port 0.
-    func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
-        running.all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
-    }
-
-    /// Whether something that arrives on the connection from that port may be a transfer's: one that has sent its request there, perhaps on its
-    /// second connection, and isn't over.
-    func hasTransfer(fromPort port: Int) -> Bool {
-        hasUnwatchedTransfer(fromPort: port)
-            || port > 0
-                && running.all.contains {
-                    $0.hasSentHead && !$0.hasResult && $0.longInfo(CURLINFO_LOCAL_PORT) == port
-                }
-    }
-
-    /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
-    func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
-        running.all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }
-    }
-
     /// Adds the connections that its transfers are running on.
     package func add(to usage: inout ConnectionUsage) {
         loop.preconditionOnLoop()
@@ -286,7 +259,7 @@ package final class Multi {
     /// requests over it. Outside of libcurl.
     package func breakConnection(of easy: EasyHandle, silentFor silence: Duration) {
         guard let socket = easy.connections?.socket(of: easy), let age = TCPSocket.timeSinceArrival(at: socket),
-            age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !hasTransfer(besides: easy, on: socket)
+            age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !running.hasTransfer(besides: easy, on: socket)
         else { return }
         TCPSocket.shutDown(socket)
     }

@@ -1,3 +1,5 @@
+import CCurlNetworkingLibcurl
+
 /// The transfers that run in one multi, in no order. Each knows its index, so it leaves without a search. Loop only.
 struct RunningTransfers {
     private(set) var all: [EasyHandle] = []
@@ -14,5 +16,32 @@ struct RunningTransfers {
         guard last !== easy else { return }
         all[easy.position] = last
         last.position = easy.position
+    }
+
+    /// Whether a transfer has the connection of `socket`, perhaps one that is paused. libcurl names the socket of the first one only.
+    func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
+        let port = ConnectionEndpoints.localPort(of: socket)
+        return all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
+    /// Whether a transfer has sent its request from that port, and libcurl has not yet asked to have a socket watched for it: on a kept
+    /// connection, it may read much of the answer, and pause, before it does. All Unix sockets have port 0.
+    func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
+        all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+    }
+
+    /// Whether something that arrives on the connection from that port may be a transfer's: one that has sent its request there, perhaps on its
+    /// second connection, and isn't over.
+    func hasTransfer(fromPort port: Int) -> Bool {
+        hasUnwatchedTransfer(fromPort: port)
+            || port > 0
+                && all.contains {
+                    $0.hasSentHead && !$0.hasResult && $0.longInfo(CURLINFO_LOCAL_PORT) == port
+                }
+    }
+
+    /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
+    func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
+        all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }
     }
 }

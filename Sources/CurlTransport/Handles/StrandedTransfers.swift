@@ -28,7 +28,7 @@ struct StrandedTransfers {
         if !transfers.isEmpty { transfers.removeAll { $0.easy === easy } }
     }
 
-    /// Those to end, each with its result. None is left.
+    /// Removes and returns the transfers to end, each with its result.
     mutating func take() -> [(easy: EasyHandle, result: TransferResult)] {
         defer { removeAll() }
         return transfers

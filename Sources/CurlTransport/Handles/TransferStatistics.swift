@@ -38,7 +38,7 @@ package struct TransferStatistics: Sendable, Equatable, Codable {
 
     package init() {}
 
-    /// So many bytes of the response's body have been passed on, in any case.
+    /// At least `count` bytes of the response's body were passed on.
     package mutating func noteBody(_ count: Int64) {
         responseBodySize = max(responseBodySize, count)
     }

@@ -16,7 +16,7 @@ struct TunnelAnswer {
     private var reports = 0
 
     /// In bytes, within one call into libcurl: a quarter of a second's work. As much as a head may have.
-    static let mostBytes = 300 * 1024
+    static let maximumBytes = 300 * 1024
 
     /// A request is about to go out, through the tunnel if there is one. libcurl has made so many connections for the transfer.
     mutating func ends(at connections: Int) {
@@ -41,7 +41,7 @@ struct TunnelAnswer {
     mutating func progressed(at place: UInt64) -> Bool {
         if place != self.place { (self.place, reports) = (place, 0) }
         reports += 1
-        isTooLarge = isTooLarge || reports > Self.mostBytes
+        isTooLarge = isTooLarge || reports > Self.maximumBytes
         return !isTooLarge
     }
 

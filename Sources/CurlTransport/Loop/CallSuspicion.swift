@@ -17,7 +17,7 @@ struct CallSuspicion {
     /// busy reads far more.
     static let least: Int64 = 1600
     /// How many bytes may be read for each one that is passed on.
-    static let mostForEach: Int64 = 16
+    static let maximumReadPerPassedByte: Int64 = 16
     /// How long a peer may keep calls busy within the last `span`.
     static let most = Duration.seconds(3)
     static let span = Duration.seconds(10)
@@ -41,7 +41,7 @@ struct CallSuspicion {
             return []
         }
         let counts = read()
-        let least = Self.least + Self.mostForEach * (passed - passedBefore)
+        let least = Self.least + Self.maximumReadPerPassedByte * (passed - passedBefore)
         let busy = counts.compactMap { socket, count in
             readBefore[socket].map { count.lowerBound - $0.upperBound >= least } == true ? socket : nil
         }

@@ -10,11 +10,12 @@ package protocol LoopWork: AnyObject, Sendable {
 
 /// One serial queue, one epoll set watched by one Dispatch source, one timer.
 ///
-/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. The timer is a timerfd in the
+/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. A turn is one block on the queue;
+/// it consists of rounds, each of which takes work, fires deadlines and polls the sockets once. The timer is a timerfd in the
 /// same epoll set, so Dispatch watches a single descriptor. A loop that has been busy waits for its sockets and for more work itself, for up to
 /// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches.
 ///
-/// A loop is also an executor: the steps of Swift tasks that prefer it run on its queue, between its rounds. Loops live as long as the
+/// A loop is also an executor: the jobs of Swift tasks that prefer it run on its queue, between its rounds. Loops live as long as the
 /// process: see `EventLoopGroup`.
 ///
 /// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; everything else is touched only on `queue`.
@@ -30,10 +31,10 @@ package final class EventLoop: @unchecked Sendable {
 
     private struct Inbox {
         var work: [any LoopWork] = []
-        /// The steps of Swift tasks that prefer this loop as their executor.
+        /// The jobs of Swift tasks that prefer this loop as their executor.
         var jobs: [UnownedJob] = []
         /// A turn is running or scheduled, and will check the inbox before it ends.
-        var turnIsComing = false
+        var isTurnScheduled = false
         /// The turn waits for sockets, and for `wakeUp`.
         var isWaiting = false
         /// The process is exiting: no further round begins.
@@ -68,7 +69,7 @@ package final class EventLoop: @unchecked Sendable {
     package private(set) lazy var decodingTurns = DecodingTurns(on: self)
     /// Where channels read, one at a time.
     private(set) lazy var channelBuffer = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: ChannelOptions.mostReceivedAtOnce,
+        byteCount: ChannelOptions.maximumReceivedAtOnce,
         alignment: MemoryLayout<UInt64>.alignment
     )
     /// How many transfers run in all its multis, which keep the count.
@@ -78,7 +79,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Multis that want to check their connections again before the loop sleeps, each once.
     private var multisToRecheck = WorkList<Multi>()
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
-    private var deliveries = WorkList<Delivery>()
+    private var deliveries = WorkList<EndOfRoundAction>()
     /// What serves the sockets, or why nothing does.
     private var source: Result<any DispatchSourceRead, SystemError> = .failure(SystemError(code: EMFILE))
 
@@ -127,8 +128,8 @@ package final class EventLoop: @unchecked Sendable {
         self.source = .success(source)
         source.setEventHandler { [unowned self] in
             let isFirst = inbox.withLock { inbox in
-                defer { inbox.turnIsComing = true }
-                return !inbox.turnIsComing
+                defer { inbox.isTurnScheduled = true }
+                return !inbox.isTurnScheduled
             }
             // Otherwise the turn queued after this handler serves the sockets as well.
             if isFirst { turn() }
@@ -156,8 +157,8 @@ package final class EventLoop: @unchecked Sendable {
                 inbox.isWaiting = false
                 return .wakeUp
             }
-            defer { inbox.turnIsComing = true }
-            return inbox.turnIsComing ? .nothing : .turn
+            defer { inbox.isTurnScheduled = true }
+            return inbox.isTurnScheduled ? .nothing : .turn
         }
         switch call {
         case .turn: queue.async { self.turn() }
@@ -184,7 +185,7 @@ package final class EventLoop: @unchecked Sendable {
 
     /// Runs `delivery` at the end of this round. For code that wakes other threads.
     package func atEndOfRound(_ delivery: @escaping () -> Void) {
-        deliveries.append(Delivery(run: delivery))
+        deliveries.append(EndOfRoundAction(run: delivery))
     }
 
     // MARK: - For the owners of descriptors (loop only)
@@ -229,7 +230,7 @@ package final class EventLoop: @unchecked Sendable {
     /// has arrived on it, or if part of the last response is left (`hasLeftovers`). Within libcurl, which then makes another connection.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
         let hungUp = sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) { owner in
-            owners.multi(owner)?.hasUnwatchedTransfer(fromPort: localPort) == true
+            owners.multi(owner)?.running.hasUnwatchedTransfer(fromPort: localPort) == true
         }
         for owner in hungUp { owners.multi(owner)?.connectionEnded() }
     }
@@ -291,7 +292,7 @@ package final class EventLoop: @unchecked Sendable {
             case .untilNeeded:
                 return
             case .forOthers:
-                // Continue after whatever else waits on the queue. `turnIsComing` stays set.
+                // Continue after whatever else waits on the queue. `isTurnScheduled` stays set.
                 return queue.async { self.turn() }
             case .forJobs(let jobs):
                 // Not during `serve`: a job is the program's own code, which takes as long as it takes, and may end the process.
@@ -332,7 +333,7 @@ package final class EventLoop: @unchecked Sendable {
             let count = sockets.poll()
             serveSockets(count)
             _ = recheckMultis(isQuiet: count == 0)
-            if count < SocketSet.mostEvents { return }
+            if count < SocketSet.maximumEvents { return }
         }
     }
 
@@ -365,7 +366,7 @@ package final class EventLoop: @unchecked Sendable {
         pacing.rounds.turnEnds()
         return inbox.withLock { inbox in
             guard inbox.isEmpty else { return false }
-            inbox.turnIsComing = false
+            inbox.isTurnScheduled = false
             return true
         }
     }
@@ -395,7 +396,7 @@ package final class EventLoop: @unchecked Sendable {
     private func arrivedUnasked(on socket: Int32, of owner: UInt32) {
         let multi = owners.multi(owner)
         let localPort = ConnectionEndpoints.localPort(of: socket)
-        if multi?.hasTransfer(fromPort: localPort) == true { return sockets.ignore(socket) }
+        if multi?.running.hasTransfer(fromPort: localPort) == true { return sockets.ignore(socket) }
         sockets.hangUp(socket)
         multi?.connectionEnded()
     }
@@ -403,7 +404,7 @@ package final class EventLoop: @unchecked Sendable {
     private func connectionEnded(_ socket: Int32, of owner: UInt32) {
         let multi = owners.multi(owner)
         // A paused transfer has yet to read what came on it.
-        if multi?.hasTransfer(on: socket) == true { return sockets.leave(socket) }
+        if multi?.running.hasTransfer(on: socket) == true { return sockets.leave(socket) }
         sockets.hangUp(socket)
         multi?.connectionEnded()
     }
@@ -470,7 +471,7 @@ extension EventLoop: TaskExecutor {
 }
 
 /// A struct, because storing a bare closure in a generic list costs another allocation.
-private struct Delivery {
+private struct EndOfRoundAction {
     let run: () -> Void
 }
 

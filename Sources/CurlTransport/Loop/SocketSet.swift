@@ -43,7 +43,7 @@ struct SocketSet: ~Copyable {
     let failure: SystemError?
     private let events: UnsafeMutableBufferPointer<epoll_event>
     /// How many a poll finds at most.
-    static let mostEvents = 128
+    static let maximumEvents = 128
     /// By descriptor.
     private var records: [Record] = []
     /// Our idle sockets, by local port; 0 if they aren't IP.
@@ -94,7 +94,7 @@ struct SocketSet: ~Copyable {
     init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
         failure = descriptor < 0 ? SystemError.current : nil
-        events = .allocate(capacity: Self.mostEvents)
+        events = .allocate(capacity: Self.maximumEvents)
         events.initialize(repeating: epoll_event())
     }
 

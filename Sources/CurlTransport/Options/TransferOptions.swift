@@ -36,7 +36,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// In bytes: the most that one read from the socket returns.
     package var receiveBufferSize = ReceiveBuffer.small
     /// How often the request may go out: libcurl repeats it by itself on other connections. nil for as often as libcurl wants.
-    package var mostSends: Int?
+    package var maximumSends: Int?
     /// Whether the transfer may use a connection that others have opened.
     package enum Reuse: Sendable, Equatable {
         case possible
@@ -135,7 +135,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
             try easy.set(CURLOPT_ACCEPT_ENCODING, acceptEncoding)
             try easy.set(CURLOPT_HTTP_CONTENT_DECODING, false)
         }
-        easy.sharing.sendsLeft = mostSends
+        easy.sharing.sendsLeft = maximumSends
         switch reuse {
         case .possible: break
         case .awaited: try easy.set(CURLOPT_PIPEWAIT, true)

@@ -7,7 +7,7 @@ struct TLSUpkeep {
     private var answers = 0
 
     /// The most of either. A session ticket has some hundred bytes, a change of keys and its answer 27 each.
-    private static let (mostSilence, mostAnswers) = (64 * 1024, 4 * 1024)
+    private static let (maximumSilence, maximumAnswers) = (64 * 1024, 4 * 1024)
     /// A record (RFC 8446 §5.2), which padding may fill.
     private static let longestRecord = 16 * 1024 + 256 + 5
     /// A record with a single byte is usually no longer.
@@ -19,7 +19,7 @@ struct TLSUpkeep {
         answers += answered
         guard received > 0 else {
             silence += consumed
-            return silence <= Self.mostSilence && answers <= Self.mostAnswers
+            return silence <= Self.maximumSilence && answers <= Self.maximumAnswers
         }
         silence = max(0, silence + consumed - max(received * Self.longestPerByte, Self.longestRecord))
         return true

@@ -6,7 +6,7 @@ import Foundation
 /// Its methods may be called from any thread, and take effect on `queue`, which is also the session's delegate queue: so everything happens
 /// in order, and `report` is called in that order.
 final class DownloadCentre: NSObject, @unchecked Sendable {
-    // @unchecked is true because what changes is touched on `queue` only.
+    // @unchecked: what changes is touched on `queue` only.
     /// Who downloads.
     enum Transfers {
         /// This process, until it closes the centre.

@@ -34,7 +34,7 @@ final class Signals {
 
     /// How often the program was asked to end.
     private final class Wishes: @unchecked Sendable {
-        // @unchecked is true because it's touched on one queue only.
+        // @unchecked: it's touched on one queue only.
         var count = 0
     }
 

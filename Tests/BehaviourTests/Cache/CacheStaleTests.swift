@@ -214,7 +214,7 @@ struct CacheStaleTests {
 
     @Test("If too many are under way, tasks wait for the server themselves")
     func tooMany() async throws {
-        let mostAtOnce = 64
+        let maximumAtOnce = 64
         let count = Counter()
         let rig = try Rig { request in
             if request.path == "/last" {
@@ -227,7 +227,7 @@ struct CacheStaleTests {
         }
         defer { rig.stop() }
         for _ in 1...2 {
-            for number in 1...mostAtOnce { #expect(await rig.session.load(rig.url("/\(number)")).text == "1") }
+            for number in 1...maximumAtOnce { #expect(await rig.session.load(rig.url("/\(number)")).text == "1") }
         }
         for number in 1...3 { #expect(await rig.session.load(rig.url("/last")).text == "\(number)") }
     }

@@ -71,7 +71,7 @@ struct EventLoopsLimitTests {
         }
         defer { session.invalidateAndCancel() }
         let done = Gate()
-        async let most = Self.mostConnections(of: session, until: done)
+        async let most = Self.maximumConnections(of: session, until: done)
         await withTaskGroup(of: String?.self) { group in
             for index in 0..<120 { group.addTask { await session.load(hosts[index % 6].url("/")).text } }
             for await text in group { #expect(text == "hello") }
@@ -82,7 +82,7 @@ struct EventLoopsLimitTests {
         #expect(Set(await session.connections.map(\.eventLoop)).count == min(4, limit))
     }
 
-    private static func mostConnections(of session: URLSession, until done: Gate) async -> Int {
+    private static func maximumConnections(of session: URLSession, until done: Gate) async -> Int {
         var most = 0
         while !done.isOpen { most = max(most, await session.connections.reduce(0) { $0 + $1.open }) }
         return most

@@ -163,7 +163,7 @@ struct MailboxTests {
             _ = mailbox.post(.event(.informational(head, to: request)))
         }
         _ = mailbox.post(.event(.resumed(offset: 1, expectedTotalBytes: 2)))
-        let (count, most) = (100_000, Mailbox.mostInformational)
+        let (count, most) = (100_000, Mailbox.maximumInformational)
         for number in 0..<count {
             post(number)
             _ = mailbox.post(.event(.sent(Self.sent(Int64(number)))))
@@ -233,10 +233,10 @@ struct MailboxTests {
     func boundedParts() {
         var mailbox = Mailbox()
         var full: [Int] = []
-        for number in 0..<(Mailbox.mostBeforePart / PartHead.leastCost) {
+        for number in 0..<(Mailbox.maximumBeforePart / PartHead.minimumCost) {
             if mailbox.beginPart(Self.part())?.isFull == true { full.append(number) }
         }
-        #expect(full == [BodyBuffer.highMark / PartHead.leastCost])
+        #expect(full == [BodyBuffer.highMark / PartHead.minimumCost])
         let surplus = mailbox.beginPart(Self.part())
         #expect(surplus == nil)
         _ = mailbox.discard()
@@ -252,7 +252,7 @@ struct MailboxTests {
         let head = PartHead(common: common, fields: Array(repeating: HeaderField(name: "a", value: ""), count: 5000))
         var count = 0
         while mailbox.beginPart(head) != nil { count += 1 }
-        #expect(count * 5000 * MemoryLayout<HeaderField>.size <= Mailbox.mostBeforePart)
+        #expect(count * 5000 * MemoryLayout<HeaderField>.size <= Mailbox.maximumBeforePart)
         _ = mailbox.post(.completed)
         var waiting = mailbox.body.waitingBytes
         while case .partDisposition(let head) = mailbox.next() {

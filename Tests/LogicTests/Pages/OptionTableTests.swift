@@ -34,7 +34,7 @@ struct OptionTableTests {
 
     /// The public variables of `CurlOptions` and the types within it.
     private static func options() throws -> Set<String> {
-        let folder = sources.appendingPathComponent("API")
+        let folder = sources.appendingPathComponent("API/Options")
         let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         var options: Set<String> = []
         for file in files where file.hasPrefix("CurlOptions") && file.hasSuffix(".swift") {

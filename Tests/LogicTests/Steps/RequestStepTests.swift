@@ -69,8 +69,8 @@ struct BeginDateStepTests {
 }
 
 @Suite("The stream step")
-struct StreamStepTests {
-    let step = StreamStep()
+struct BodyStreamStepTests {
+    let step = BodyStreamStep()
 
     @Test("The request's own stream serves the first transfer, and the delegate gives the next")
     func own() throws {

@@ -7,7 +7,7 @@ import Testing
 /// A task and its loader as one step sees them, without a loop: what the step asks for is noted, and what is to run later runs at once.
 ///
 /// `@unchecked Sendable`: used by one test, on its thread.
-final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecked Sendable {
+final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unchecked Sendable {
     let session: SessionCore
     let pool: ConnectionPool
     var originalRequest: URLRequest?
@@ -33,7 +33,7 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
 
     private(set) var questions: [TaskQuestion] = []
     private(set) var events: [TaskEvent] = []
-    private(set) var released: [(HeldResponse, HeadVerdict)] = []
+    private(set) var released: [(HoldToken, HeadVerdict)] = []
     private(set) var proceeded = 0
     private(set) var error: URLError?
     private(set) var wasCancelled = false
@@ -96,11 +96,11 @@ final class StepRig: StepHost, StepOwner, IndifferentTransferDelegate, @unchecke
         ReceivedHead(head: head, request: try #require(request))
     }
 
-    // MARK: - StepHost
+    // MARK: - StepContext
 
     func replaceRequest(_ request: URLRequest) { self.request = request }
     func proceed(_ step: any Step) { proceeded += 1 }
-    func release(_ held: HeldResponse, _ verdict: HeadVerdict) { released.append((held, verdict)) }
+    func release(_ held: HoldToken, _ verdict: HeadVerdict) { released.append((held, verdict)) }
     func decline(_ step: any Step) { proceeded += 1 }
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
         self.request = request
@@ -172,7 +172,7 @@ extension CompletionVerdict {
 extension HeadVerdict {
     var isPass: Bool { if case .pass = self { true } else { false } }
     var next: URLRequest? { if case .follow(let request) = self { request } else { nil } }
-    var held: HeldResponse? { if case .hold(let held) = self { held } else { nil } }
+    var held: HoldToken? { if case .hold(let held) = self { held } else { nil } }
     var placement: Placement? { if case .deliver(let placement) = self { placement } else { nil } }
 }
 

@@ -184,7 +184,7 @@ private final class LoaderModel: @unchecked Sendable {
             Moment(isPaused: transferring.transfer.isPaused, mayTimeOut: loader.idleEnd != nil)
         }
         var moments = [moment()]
-        let held = HeldResponse()
+        let held = HoldToken()
         let content = Phase.Holding.Content.head(ScriptedTransfer.head, transferring, step: 0, ending: nil)
         loader.enter(.held(Phase.Holding(held, content)))
         loader.run()
@@ -239,38 +239,38 @@ private final class LoaderModel: @unchecked Sendable {
 /// `@unchecked Sendable`: loop only.
 private final class ScriptedStep: Step, @unchecked Sendable {
     weak var model: LoaderModel?
-    private var held: HeldResponse?
+    private var held: HoldToken?
     private(set) var stops = 0
-    private weak var host: (any StepHost)?
+    private weak var context: (any StepContext)?
 
-    func hold() -> HeldResponse {
-        let response = HeldResponse()
+    func hold() -> HoldToken {
+        let response = HoldToken()
         held = response
         return response
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        self.host = host
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
+        self.context = context
         return model?.requestVerdict() ?? .pass
     }
 
-    func receive(_ received: ReceivedHead, _ host: any StepHost) throws(URLError) -> HeadVerdict {
+    func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         try model?.headVerdict() ?? .pass
     }
 
-    func end(_ ending: TransferEnding, of request: URLRequest, _ host: any StepHost) -> EndVerdict {
+    func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         model?.endVerdict() ?? .pass
     }
 
-    func stop(_ host: any StepHost) {
+    func stop(_ context: any StepContext) {
         stops += 1
     }
 
     func goOn(following isFollowing: Bool) {
-        host?.proceed(self)
+        context?.proceed(self)
         guard let held = held.take() else { return }
         let next = URLRequest(url: URL(fileURLWithPath: "/next"))
-        host?.release(held, isFollowing ? .follow(next) : .pass)
+        context?.release(held, isFollowing ? .follow(next) : .pass)
     }
 }
 

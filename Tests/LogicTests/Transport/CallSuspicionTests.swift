@@ -102,7 +102,7 @@ struct CallSuspicionTests {
     func passing() {
         let culprits = Self.culprits { look in
             let count = Int64(look) * 100_000
-            return Look(passed: count / CallSuspicion.mostForEach, read: [3: count...count])
+            return Look(passed: count / CallSuspicion.maximumReadPerPassedByte, read: [3: count...count])
         }
         #expect(culprits.allSatisfy { $0.isEmpty })
     }

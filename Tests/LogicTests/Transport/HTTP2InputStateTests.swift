@@ -22,7 +22,7 @@ struct HTTP2InputStateTests {
         let few = Self.reads(&input, writes: 2)
         let all = Self.reads(&input, writes: 1000)
         #expect(few == 2)
-        #expect(few + all == HTTP2InputState.mostReads)
+        #expect(few + all == HTTP2InputState.maximumReads)
     }
 
     @Test("As often again when the handler says once more that nothing follows, or the body is sent again")
@@ -34,6 +34,6 @@ struct HTTP2InputStateTests {
         reads.append(Self.reads(&input, writes: 1000))
         input.rewound()
         reads.append(Self.reads(&input, writes: 1000))
-        #expect(reads == Array(repeating: HTTP2InputState.mostReads, count: 3))
+        #expect(reads == Array(repeating: HTTP2InputState.maximumReads, count: 3))
     }
 }

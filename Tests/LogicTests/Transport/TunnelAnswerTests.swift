@@ -12,7 +12,7 @@ struct TunnelAnswerTests {
     @Test("So much of it may come within one call into libcurl, and no more")
     func limit() {
         var answer = TunnelAnswer()
-        let mayGoOn = Self.progress(&answer, TunnelAnswer.mostBytes, at: 1)
+        let mayGoOn = Self.progress(&answer, TunnelAnswer.maximumBytes, at: 1)
         #expect(mayGoOn && !answer.isTooLarge)
         let mayGoOnAfterIt = answer.progressed(at: 1)
         #expect(!mayGoOnAfterIt && answer.isTooLarge)
@@ -24,7 +24,7 @@ struct TunnelAnswerTests {
     func calls() {
         var answer = TunnelAnswer()
         for place in [1, 3, 5] as [UInt64] {
-            let mayGoOn = Self.progress(&answer, TunnelAnswer.mostBytes, at: place)
+            let mayGoOn = Self.progress(&answer, TunnelAnswer.maximumBytes, at: place)
             #expect(mayGoOn)
         }
         #expect(!answer.isTooLarge)

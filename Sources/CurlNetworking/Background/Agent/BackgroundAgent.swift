@@ -28,7 +28,7 @@ final class BackgroundAgent: @unchecked Sendable {
     /// Sessions that couldn't be read are tried again soon.
     private var isLoadComing = false
     private var readBackoff = RetryBackoff()
-    private static let mostReadAttempts = 8
+    private static let maximumReadAttempts = 8
     /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
     private var arrivalTime = Duration.seconds(10)
 
@@ -82,7 +82,7 @@ final class BackgroundAgent: @unchecked Sendable {
     /// for them.
     private func loadAll() {
         isLoadComing = false
-        if !load(), readBackoff.failures < Self.mostReadAttempts {
+        if !load(), readBackoff.failures < Self.maximumReadAttempts {
             isLoadComing = true
             queue.asyncAfter(deadline: .after(readBackoff.delay(jitter: .random(in: 0...1)))) { [self] in loadAll() }
         }

@@ -3,7 +3,7 @@ import Foundation
 /// Notices a server that ends each of its responses in a way that can't be told from a lost connection, such as one that announces no length and
 /// doesn't end TLS: the request would be repeated until the task's time-out.
 struct UnannouncedEnds {
-    private static let mostAlike = 3
+    private static let maximumAlike = 3
 
     /// The counts of bytes of the last attempts in a row that ended like that, all the same.
     private var alike: (length: Int64, count: Int)?
@@ -19,6 +19,6 @@ struct UnannouncedEnds {
         var count = 1
         if let alike, alike.length == length { count += alike.count }
         alike = (length, count)
-        return count >= Self.mostAlike
+        return count >= Self.maximumAlike
     }
 }

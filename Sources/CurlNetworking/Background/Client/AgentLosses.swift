@@ -8,7 +8,7 @@ struct AgentLosses {
 
     /// In seconds. The loss of a connection that has lasted as long is the first one.
     static let shortTime = 10.0
-    private static let mostFailures = 6
+    private static let maximumFailures = 6
 
     mutating func welcomed(at time: DispatchTime) {
         welcome = time
@@ -28,6 +28,6 @@ struct AgentLosses {
 
     /// How long to wait before the next attempt to reach an agent; nil after too many.
     static func delay(afterFailure number: Int) -> Duration? {
-        number <= mostFailures ? .milliseconds(25 << number) : nil
+        number <= maximumFailures ? .milliseconds(25 << number) : nil
     }
 }

@@ -281,7 +281,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// Called while the last task that the delegate was told about still exists, and with it the session.
     private func tellFinished() {
-        guard let core, let session = core.session, let delegate = core.delegates.session else { return }
+        guard let core, let session = core.session, let delegate = core.delegates.base else { return }
         core.deliveryQueue.addOperation { delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session) }
     }
 

@@ -17,7 +17,7 @@ extension StreamPort {
         mutating func add(_ wish: Wish, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
             switch wish {
             case .read(let minimum, let maximum, _, let reader):
-                if let socket = sockets.reading, maximum > 0, minimum <= min(maximum, Self.mostMoved) {
+                if let socket = sockets.reading, maximum > 0, minimum <= min(maximum, Self.maximumMoved) {
                     let data = Self.read(minimum, maximum, from: socket)
                     if !data.isEmpty, data.count >= minimum { return reader.answer(data, owner) }
                     if !data.isEmpty { wishes.append(.arrived(data)) }
@@ -26,7 +26,7 @@ extension StreamPort {
             case .write(let data, let timeout, let writer):
                 var rest = data
                 if let socket = sockets.writing {
-                    rest = data.dropFirst(data.prefix(Self.mostMoved).withUnsafeBytes { socket.send($0) })
+                    rest = data.dropFirst(data.prefix(Self.maximumMoved).withUnsafeBytes { socket.send($0) })
                     if rest.isEmpty { return writer.answer(owner) }
                 }
                 wishes.append(.write(rest, timeout: timeout, writer))
@@ -38,11 +38,11 @@ extension StreamPort {
         }
 
         /// The most that is moved at once, in bytes.
-        private static let mostMoved = 64 * 1024
+        private static let maximumMoved = 64 * 1024
 
         /// Returns fewer bytes than the minimum if the socket has no more.
         private static func read(_ minimum: Int, _ maximum: Int, from socket: PlainSocket) -> Data {
-            Data.filled(upTo: min(maximum, mostMoved)) { buffer in
+            Data.filled(upTo: min(maximum, maximumMoved)) { buffer in
                 var count = 0
                 repeat {
                     let received = socket.receive(into: UnsafeMutableRawBufferPointer(rebasing: buffer[count...]))

@@ -10,7 +10,7 @@ final class WebSocketCompressor: @unchecked Sendable {
     private var mayCompress: Bool
 
     /// Smaller messages gain nothing. In bytes.
-    private static let leastCompressed = 64
+    private static let minimumCompressed = 64
 
     init(_ compression: WebSocketCompression) {
         self.compression = compression
@@ -24,7 +24,7 @@ final class WebSocketCompressor: @unchecked Sendable {
 
     /// Begins a message of `count` bytes. False if it is to be sent as it is.
     func begin(_ count: Int) -> Bool {
-        guard mayCompress, count >= Self.leastCompressed else { return false }
+        guard mayCompress, count >= Self.minimumCompressed else { return false }
         deflater =
             deflater ?? MessageDeflater(windowBits: compression.clientWindowBits, forgets: compression.clientForgets)
         mayCompress = deflater != nil

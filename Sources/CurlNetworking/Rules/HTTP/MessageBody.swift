@@ -30,7 +30,7 @@ struct MessageBody {
     private var overhead = 0
 
     /// In bytes: chunk extensions and trailers aren't kept, but mustn't go on for ever.
-    private static let mostOverhead = 100 * 1024
+    private static let maximumOverhead = 100 * 1024
 
     /// The body after `head`, the answer to a request with `method`.
     init(after head: ResponseHead, method: String) throws(Violation) {
@@ -91,7 +91,9 @@ struct MessageBody {
 
     private mutating func consume(_ byte: UInt8) throws(Violation) {
         overhead += 1
-        guard overhead <= Self.mostOverhead else { throw Violation("The response's chunks have too much around them.") }
+        guard overhead <= Self.maximumOverhead else {
+            throw Violation("The response's chunks have too much around them.")
+        }
         let (isEnd, isReturn) = (byte == UInt8(ascii: "\n"), byte == UInt8(ascii: "\r"))
         switch state {
         case .chunkSize(let size):

@@ -7,10 +7,10 @@ struct PartHead: Sendable {
 
     /// About how much memory it needs, in bytes.
     var cost: Int {
-        max(Self.leastCost, fields.reduce(0) { $0 + 64 + $1.name.utf8.count + $1.value.utf8.count })
+        max(Self.minimumCost, fields.reduce(0) { $0 + 64 + $1.name.utf8.count + $1.value.utf8.count })
     }
 
-    static let leastCost = 1024
+    static let minimumCost = 1024
 
     var merged: ResponseHead {
         var merged = common.removing(Set(fields.map { $0.name.lowercased() }))

@@ -22,7 +22,7 @@ enum ReplayPolicy {
     /// - Parameters:
     ///   - isRepetition: It has been sent before, and `ReplayStep` has it sent again.
     ///   - takesSeveral: Authentication takes several requests, each of which counts as one to libcurl.
-    static func mostSends(_ method: String, isRepetition: Bool, takesSeveral: Bool) -> Int? {
+    static func maximumSends(_ method: String, isRepetition: Bool, takesSeveral: Bool) -> Int? {
         if mayBeRepeated(method) || takesSeveral { return nil }
         return isRepetition ? 1 : 2
     }

@@ -7,7 +7,7 @@ struct RetryBackoff: Sendable {
     static let shortest = Duration.milliseconds(500)
     static let longest = Duration.seconds(60)
     /// How much further an attempt has to come for the next one to be made soon: a byte for each would mean attempts without end.
-    static let leastProgress: Int64 = 64 * 1024
+    static let minimumProgress: Int64 = 64 * 1024
 
     /// The delay after another failure. `jitter` is a random number from 0 to 1 that makes the delay up to a quarter shorter.
     mutating func delay(jitter: Double) -> Duration {
@@ -25,7 +25,7 @@ struct RetryBackoff: Sendable {
     /// The work has come as far as `position`, in bytes: if that is well beyond where it has been, attempts are worth making again. One that begins
     /// anew and ends where others did changes nothing.
     mutating func noteProgress(to position: Int64) {
-        guard position > furthest, position - furthest >= Self.leastProgress else { return }
+        guard position > furthest, position - furthest >= Self.minimumProgress else { return }
         furthest = position
         reset()
     }

@@ -19,6 +19,15 @@ enum HostSpelling {
         return IPAddress.ipv4(name) ?? CurlLibrary.numericHost(name)
     }
 
+    /// As in a URL: an IPv6 address in brackets (RFC 3986 §3.2.2), whether or not it has them already.
+    static func bracketed(_ host: String) -> String {
+        host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+    }
+
+    static func unbracketed(_ host: String) -> String {
+        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
+    }
+
     private static func ofIPv6(_ host: String) -> String? {
         let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         var address = in6_addr()

@@ -54,7 +54,7 @@ struct IPNetwork: Hashable, Sendable {
     }
 
     private static func address(_ text: String) -> IPAddress? {
-        if text.contains(":") { return IPAddress(ProxyAddress.unbracketed(text)) }
+        if text.contains(":") { return IPAddress(HostSpelling.unbracketed(text)) }
         let missing = 3 - text.count { $0 == "." }
         return IPAddress(text + String(repeating: ".0", count: max(0, missing)))
     }

@@ -21,7 +21,7 @@ struct NameRules: Sendable {
         settings.localEnd = (hosts.first(\.names.localEnd, for: origin) ?? session.localEnd)?.setting
         if session.cacheLifetime != CurlOptions.Names().cacheLifetime { settings.cacheLifetime = session.cacheLifetime }
         settings.servers = session.servers.map { server in
-            Self.bracketed(server.host) + (server.port.map { ":\($0)" } ?? "")
+            HostSpelling.bracketed(server.host) + (server.port.map { ":\($0)" } ?? "")
         }
         settings.dnsOverHTTPS = session.dnsOverHTTPS?.absoluteString
         return settings == NameSettings() ? nil : settings
@@ -42,13 +42,13 @@ struct NameRules: Sendable {
     /// The host and port to connect to, where they are other than the origin's.
     func connectTo(for origin: Origin) -> String? {
         let target = connectTarget(for: origin)
-        return target == origin ? nil : "\(Self.bracketed(target.host)):\(target.port)"
+        return target == origin ? nil : "\(HostSpelling.bracketed(target.host)):\(target.port)"
     }
 
     /// The host and port whose name is resolved.
     private func connectTarget(for origin: Origin) -> Origin {
         guard let connectTo = hosts.first(\.names.connectTo, for: origin) else { return origin }
-        let host = HostPattern(Self.bracketed(connectTo.host))?.host ?? connectTo.host
+        let host = HostPattern(HostSpelling.bracketed(connectTo.host))?.host ?? connectTo.host
         return origin.at(host, port: connectTo.port ?? origin.port)
     }
 
@@ -71,10 +71,6 @@ struct NameRules: Sendable {
 
     static func isHost(_ text: String) -> Bool {
         isAddress(text) || (HostPattern(text) != nil && !text.contains { "*:[]".contains($0) })
-    }
-
-    static func bracketed(_ host: String) -> String {
-        host.contains(":") ? "[\(host)]" : host
     }
 }
 

@@ -26,7 +26,7 @@ struct Origin: Hashable, Sendable {
     static func ofStream(host: String, port: Int) -> Origin? {
         guard (1...65_535).contains(port) else { return nil }
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
-        let authority = isBracketed ? host : NameRules.bracketed(host)
+        let authority = isBracketed ? host : HostSpelling.bracketed(host)
         // What is good for an http URL is good here.
         guard NameRules.isHost(isBracketed ? String(host.dropFirst().dropLast()) : host),
             let url = URL(string: "http://\(authority):\(port)/"), let origin = Origin(url)
@@ -164,7 +164,7 @@ struct Origin: Hashable, Sendable {
     /// For the field `Host`, which has no zone (RFC 9110 §7.2, RFC 6874 §4).
     var hostField: String {
         if isUnixSocket { return UnixSocketURL.authority }
-        return NameRules.bracketed(hostWithoutZone) + portSuffix
+        return HostSpelling.bracketed(hostWithoutZone) + portSuffix
     }
 
     /// Host and port in the URL that libcurl gets. It is given a Unix socket separately.

@@ -72,22 +72,13 @@ enum ProxyAddress {
     }
 
     private static func isHost(_ host: String) -> Bool {
-        let bare = unbracketed(host)
+        let bare = HostSpelling.unbracketed(host)
         guard !bare.isEmpty else { return false }
         if bare.contains(":") { return IPAddress(bare) != nil }
         return host == bare
             && !bare.unicodeScalars.contains {
                 $0.value <= 0x20 || $0.value == 0x7f || "/?#@\\%[]".unicodeScalars.contains($0)
             }
-    }
-
-    /// As in a URL.
-    static func bracketed(_ host: String) -> String {
-        host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    }
-
-    static func unbracketed(_ host: String) -> String {
-        host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
 }
 
@@ -107,7 +98,7 @@ extension CurlOptions.ProxyServer {
     /// With the host that `origin` has, so that libcurl doesn't read another one.
     var canonical: CurlOptions.ProxyServer {
         var server = self
-        server.host = HostSpelling.canonical(ProxyAddress.unbracketed(host)) ?? host
+        server.host = HostSpelling.canonical(HostSpelling.unbracketed(host)) ?? host
         return server
     }
 

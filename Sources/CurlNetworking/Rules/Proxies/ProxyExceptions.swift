@@ -24,7 +24,7 @@ struct ProxyExceptions: Sendable {
             if text.contains("/") {
                 guard let network = IPNetwork(text) else { return nil }
                 (hosts, port) = ([.network(network)], nil)
-            } else if let address = IPAddress(ProxyAddress.unbracketed(text)) {
+            } else if let address = IPAddress(HostSpelling.unbracketed(text)) {
                 (hosts, port) = ([.address(address)], nil)
             } else if text == "<local>" {
                 (hosts, port) = ([.simpleNames], nil)
@@ -37,7 +37,7 @@ struct ProxyExceptions: Sendable {
         }
 
         private static func hosts(_ text: String, _ namesIncludeSubdomains: Bool) -> [Host]? {
-            let host = HostSpelling.withoutShortForms(ProxyAddress.unbracketed(text))
+            let host = HostSpelling.withoutShortForms(HostSpelling.unbracketed(text))
             if let address = IPAddress(host) { return [.address(address)] }
             if text == "*" { return [.any] }
             let own = text.hasSuffix(".") ? String(text.dropLast()) : text
@@ -91,7 +91,7 @@ struct ProxyExceptions: Sendable {
 
     func contain(_ origin: Origin) -> Bool {
         guard !rules.isEmpty else { return false }
-        let bare = ProxyAddress.unbracketed(origin.host)
+        let bare = HostSpelling.unbracketed(origin.host)
         let host = bare.hasSuffix(".") ? String(bare.dropLast()) : bare
         let address = IPAddress(host)
         return rules.contains { $0.matches(host, address, origin.port) }

@@ -66,18 +66,18 @@ struct WebSocketAssembler: ~Copyable {
     var nextReading: ChannelReading {
         mutating get {
             let missing = parser.missingCount
-            if missing >= Self.leastDirect, !frame.opcode.isControl, message?.isCompressed == false {
-                if payload.room.count < Self.leastDirect { payload.reserve(min(missing, Self.mostReserved)) }
+            if missing >= Self.minimumDirect, !frame.opcode.isControl, message?.isCompressed == false {
+                if payload.room.count < Self.minimumDirect { payload.reserve(min(missing, Self.maximumReserved)) }
                 return .into(UnsafeMutableRawBufferPointer(rebasing: payload.room.prefix(missing)))
             }
             // After a large frame another one is likely, and its header comes first.
-            return .upTo(missing == 0 && frame.length >= Self.leastDirect ? Self.mostOfHead : .max)
+            return .upTo(missing == 0 && frame.length >= Self.minimumDirect ? Self.maximumHead : .max)
         }
     }
 
     /// Frames with a smaller payload gain nothing from reading directly. In bytes.
-    private static let leastDirect = 16 * 1024
-    private static let mostOfHead = 512
+    private static let minimumDirect = 16 * 1024
+    private static let maximumHead = 512
 
     /// Takes the next event off the beginning of `input`; nil if more is needed, and then `input` is empty.
     mutating func next(_ input: inout UnsafeRawBufferPointer) throws(WebSocketViolation) -> Event? {
@@ -123,13 +123,13 @@ struct WebSocketAssembler: ~Copyable {
         guard !overflows, size - min(size, slack) <= maximumMessageSize else { throw Self.tooBig }
         self.message?.wireSize = size
         // Not all of it: the server has only announced the payload so far.
-        if !message.isCompressed { payload.reserve(min(header.length, Self.mostReserved)) }
+        if !message.isCompressed { payload.reserve(min(header.length, Self.maximumReserved)) }
     }
 
     /// The end of every compressed message, which its sender leaves out (RFC 7692 §7.2.2).
     private static let tail: [UInt8] = [0x00, 0x00, 0xFF, 0xFF]
 
-    private static let mostReserved = 1024 * 1024
+    private static let maximumReserved = 1024 * 1024
     private static let tooBig = WebSocketViolation(.tooBig, "A message is larger than maximumMessageSize.")
 
     private mutating func append(_ bytes: UnsafeRawBufferPointer) throws(WebSocketViolation) {

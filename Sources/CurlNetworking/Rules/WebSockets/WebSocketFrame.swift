@@ -21,7 +21,7 @@ struct WebSocketFrameHeader: Equatable, Sendable {
     var length: Int
 
     /// The longest payload of a control frame (§5.5).
-    static let mostOfControl = 125
+    static let maximumControlPayload = 125
 }
 
 /// A peer's violation of the RFC, or something that can't be accepted. It fails the connection (RFC 6455 §7.1.7).

@@ -93,7 +93,7 @@ struct WebSocketFrameParser {
 
     private func length(isControl: Bool) throws(WebSocketViolation) -> Int? {
         let short = Int(byte(1) & 0x7F)
-        guard short > WebSocketFrameHeader.mostOfControl else { return short }
+        guard short > WebSocketFrameHeader.maximumControlPayload else { return short }
         guard !isControl else { throw WebSocketViolation(.protocolError, "A control frame is longer than 125 bytes.") }
         let size = short == 126 ? 2 : 8
         guard headerCount == 2 + size else { return nil }

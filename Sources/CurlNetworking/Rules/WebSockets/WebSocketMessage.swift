@@ -82,11 +82,11 @@ struct WebSocketClosing: Equatable, Sendable {
         }
     }
 
-    private static let mostOfReason = WebSocketFrameHeader.mostOfControl - 2
+    private static let maximumReason = WebSocketFrameHeader.maximumControlPayload - 2
 
     /// The longest prefix that is UTF-8 and fits.
     private static func sendable(_ reason: Data) -> Data {
-        var reason = reason.prefix(mostOfReason)
+        var reason = reason.prefix(maximumReason)
         while String(validating: reason, as: UTF8.self) == nil { reason.removeLast() }
         return Data(reason)
     }

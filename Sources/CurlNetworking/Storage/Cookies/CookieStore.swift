@@ -172,7 +172,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     /// Publishes the current index. Indexing queue.
     func publish() {
         let canCompareOnLoop =
-            isInMemory ? snapshot.cookies.count <= Self.mostComparedOnLoop : snapshot.cookies.isEmpty && pending.isEmpty
+            isInMemory
+            ? snapshot.cookies.count <= Self.maximumComparedOnLoop : snapshot.cookies.isEmpty && pending.isEmpty
         let (index, known) = (index, snapshot.cookies)
         let old = shared.withLock { shared in
             defer { (shared.index, shared.known) = (index, known) }
@@ -184,7 +185,7 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     }
 
     /// In memory that takes a microsecond. A storage with a file is locked while it writes the file.
-    private static let mostComparedOnLoop = 32
+    private static let maximumComparedOnLoop = 32
 
     /// The cookies that the storage is known to have.
     var knownCookies: [HTTPCookie] { snapshot.cookies }

@@ -23,11 +23,11 @@ enum KeptBody: Codable, Equatable, Sendable {
     }
 
     /// The most bytes that resume data contains.
-    static let mostBytes = 64 * 1024
+    static let maximumBytes = 64 * 1024
 
     /// Writes what is too large into a file in `directory`. Blocks.
     init(_ data: Data, for destination: UploadDestination, in directory: URL) throws(URLError) {
-        guard data.count > Self.mostBytes else {
+        guard data.count > Self.maximumBytes else {
             self = .bytes(data)
             return
         }
@@ -48,7 +48,7 @@ enum KeptBody: Codable, Equatable, Sendable {
     /// Whether it may be the body of an upload of `length` bytes.
     func isPlausible(length: Int64?) -> Bool {
         switch self {
-        case .bytes(let data): data.count <= Self.mostBytes && Int64(data.count) == length
+        case .bytes(let data): data.count <= Self.maximumBytes && Int64(data.count) == length
         case .file(let file): length != nil && KeptUpload.isPlausible(file)
         case .stream: true
         }

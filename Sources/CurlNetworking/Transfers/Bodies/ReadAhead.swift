@@ -45,7 +45,7 @@ final class ReadAhead: @unchecked Sendable {
         case idle
         /// A thread has the source.
         case reading
-        /// So it has, and closes the source when its read returns.
+        /// A thread has the source, and closes it when its read returns.
         case closing
         case ended(End)
         case closed

@@ -7,7 +7,7 @@ enum ConnectionVersion {
     case http2
     case unknown
 
-    /// That of a connection without TLS. The program's own options may bring about either.
+    /// The version spoken without TLS; unknown if the program sets its own options, which may bring about either.
     init(of order: HTTPTransfer.Order) {
         self = order.hooks?.configure != nil ? .unknown : order.options.speaksHTTP2WithoutTLS ? .http2 : .http1
     }

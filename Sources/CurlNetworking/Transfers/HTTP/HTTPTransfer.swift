@@ -106,7 +106,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func cancel() {
         settleMetrics()
         if case .running(let multi, let easy) = stage { multi.cancel(easy) }
-        end()
+        releaseResources()
         endDecoding()
     }
 
@@ -129,8 +129,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     func bodyBecameReadable() {
-        guard !isPaused, decoding?.isBusy != true else { return }
-        _ = easy?.setPaused(false)
+        if !isPaused, decoding?.isBusy != true { continueTransfer() }
     }
 
     /// An unwanted body has an end of its own.
@@ -211,13 +210,13 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return .abort
         case .complete(let head):
             if !conversations.isEmpty, AuthenticationOffer.isHandshake(head, of: conversations) {
-                receiving.stepCount += 1
-                guard receiving.hasTooManySteps else {
-                    (receiving.parser, receiving.step) = (HeadParser(), head)
+                receiving.authenticationRounds += 1
+                guard receiving.hasTooManyRounds else {
+                    (receiving.parser, receiving.authenticationHead) = (HeadParser(), head)
                     return .accepted
                 }
             }
-            receiving.step = nil
+            receiving.authenticationHead = nil
             return received(head)
         }
     }
@@ -285,8 +284,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        // libcurl keeps the bodies of steps to itself.
-        if let last = receiving.step.take(), case .abort = received(last) { return .abort }
+        // libcurl keeps the bodies of earlier rounds to itself.
+        if let last = receiving.authenticationHead.take(), case .abort = received(last) { return .abort }
         switch receiving.route {
         case .deliver:
             do throws(URLError) {
@@ -420,8 +419,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     // MARK: - The end
 
     func transferFinished(_ failure: TransferFailure?) {
-        let failure = failure.map(named)
-        if failure == nil, let last = receiving.step.take() { _ = received(last) }
+        let failure = failure.map(interpret)
+        if failure == nil, let last = receiving.authenticationHead.take() { _ = received(last) }
         settleMetrics()
         receiving.ignoresLength = easy?.ignoresResponseLength == true
         if decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
@@ -435,7 +434,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
             ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
-        end()
+        releaseResources()
         if abortError == nil, let decoding, decoding.isBusy {
             stage = .draining(failure)
             delegate.transferLeftConnection(self)
@@ -444,8 +443,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         complete(failure)
     }
 
-    /// A failure as what it is where libcurl doesn't know.
-    private func named(_ failure: TransferFailure) -> TransferFailure {
+    /// The failure as what it is, where libcurl can't know. Notes what that says about sending the request again.
+    private func interpret(_ failure: TransferFailure) -> TransferFailure {
         if sending.wait == .lost { return failure.ofUnsentBody }
         if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfAnswer(failure) {
             ending.loss = .answer
@@ -475,7 +474,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     /// Frees libcurl's handle and system resources.
-    private func end() {
+    private func releaseResources() {
         stage = .over
         if let deadline = receiving.discarding.end.take() { loop.cancel(deadline) }
         inquiry?.close()
@@ -518,9 +517,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private var isWanted: Bool { if case .discard = receiving.route { false } else { true } }
 
-    /// A HEAD with a body: libcurl would wait for a response body. Or the last step of a conversation that would go on.
+    /// A HEAD with a body: libcurl would wait for a response body. Or the last round of an authentication that would go on.
     private var endsWithHead: Bool {
-        request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManySteps
+        request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManyRounds
     }
 
     private func error(for failure: TransferFailure?) -> URLError? {

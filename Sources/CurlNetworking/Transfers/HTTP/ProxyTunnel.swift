@@ -4,13 +4,13 @@ import Foundation
 /// An HTTP proxy's responses to CONNECT (RFC 9110 §9.3.6).
 struct ProxyTunnel {
     private var parser = HeadParser()
-    /// The latest response. If libcurl authenticates in several steps, there are several.
+    /// The latest response. If libcurl authenticates in several rounds, there are several.
     private(set) var head: ResponseHead?
     /// The latest of them that was a challenge.
     private(set) var challenge: ResponseHead?
     private var challengeCount = 0
-    /// A nonce may have become stale, and NTLM takes one more step. libcurl would answer any number.
-    private static let mostChallenges = 10
+    /// A nonce may have become stale, and NTLM takes one more round. libcurl would answer any number.
+    private static let maximumChallenges = 10
     /// A response isn't a head of HTTP/1, or is too large for one.
     private(set) var isMalformed = false
     /// The latest informational one.
@@ -36,7 +36,7 @@ struct ProxyTunnel {
             guard head.status == 407 else { break }
             challenge = head
             challengeCount += 1
-            if challengeCount > Self.mostChallenges { return .abort }
+            if challengeCount > Self.maximumChallenges { return .abort }
         }
         if let last = parser.informational.last { interim = last }
         parser.informational = []

@@ -138,7 +138,7 @@ enum RequestEncoder {
         at origin: Origin
     ) throws(URLError) -> (url: String, credentials: (user: String, password: String)?) {
         let text = url.absoluteString
-        // True of most: there is nothing to change.
+        // True of most URLs: nothing to change.
         if origin.begins(text) { return (text, nil) }
         guard let authority = authority(in: text) else { throw .noHost(url) }
         let at = text[authority].lastIndex(of: "@")

@@ -4,16 +4,16 @@ import Foundation
 /// The receiving of a response: what has come of it, and where it goes. Loop only.
 struct ResponseReceiving {
     var parser = HeadParser()
-    /// That of a connection without TLS.
+    /// The HTTP version expected on a connection without TLS.
     var plainVersion = ConnectionVersion.unknown
-    /// Of the program's own options.
+    /// What the program's own options of libcurl affect at most.
     var effect = OptionEffect.connection
-    /// The newest step of a conversation that libcurl leads: the response, if libcurl doesn't go on.
-    var step: ResponseHead?
-    /// How many there were.
-    var stepCount = 0
+    /// The newest head of an authentication that libcurl leads (NTLM, Negotiate): the response, if libcurl doesn't go on.
+    var authenticationHead: ResponseHead?
+    /// How many such heads there were.
+    var authenticationRounds = 0
     /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would go on for ever.
-    var hasTooManySteps: Bool { stepCount > 10 }
+    var hasTooManyRounds: Bool { authenticationRounds > 10 }
     var head: ResponseHead?
     /// Requests that wait in libcurl for a connection may go ahead, and it doesn't notice: since the head has arrived, they can share this
     /// one, or it turns out that they can't.
@@ -23,12 +23,12 @@ struct ResponseReceiving {
     var route = BodyRoute.discard
     /// Bytes of the decoded body.
     var count: Int64 = 0
-    /// Bytes of the body as the server has sent it, without those that nobody wants.
+    /// Bytes of the body as received, without those that are dropped.
     var arrivedCount: Int64 = 0
-    /// libcurl hasn't compared that with what the head says.
+    /// libcurl was told to ignore Content-Length, so nothing has compared it with `arrivedCount` yet.
     var ignoresLength = false
     var discarding = Discarding()
-    /// Of a connection with TLS that alone says where the body ends.
+    /// Watches how TLS ends, where only the connection's end delimits the body.
     var tlsClosure: TLSClosure?
 
     /// The reading of a body that is dropped, to keep its connection.

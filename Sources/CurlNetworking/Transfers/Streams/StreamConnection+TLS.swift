@@ -13,7 +13,7 @@ extension StreamConnection {
         let tls: TLSClient
         do throws(TransferFailure) {
             var peer = try site.peer.get()
-            peer.asks = port.owner?.delegates.session != nil
+            peer.asks = port.owner?.delegates.base != nil
             tls = try TLSClient(peer)
             // Unread plain text can't be part of the handshake: an attacker may have injected it (RFC 3207 §4.1.1).
             guard port.surplus.isEmpty else {
@@ -118,13 +118,13 @@ extension StreamConnection {
     }
 
     /// The most that is kept of what the other side still sends within TLS, in bytes.
-    private static let mostLeftover = 1 << 20
+    private static let maximumLeftover = 1 << 20
 
     /// What the other side sent before it ended TLS goes to the next reads.
     private func drain(_ tls: TLSClient) {
         do throws(TransferFailure) {
             while true {
-                let (reading, bytes) = try tls.read(most: Self.mostLeftover)
+                let (reading, bytes) = try tls.read(most: Self.maximumLeftover)
                 switch reading {
                 case .needsInput where hasReachedEnd: return endTLS(.lost(.truncatedTLS))
                 case .needsInput: return
@@ -133,7 +133,7 @@ extension StreamConnection {
                     return endTLS(.none)
                 case .bytes:
                     leftover.append(bytes)
-                    guard leftover.count <= Self.mostLeftover else {
+                    guard leftover.count <= Self.maximumLeftover else {
                         throw TransferFailure(code: .recvError, text: Self.talkative, phase: .receiving)
                     }
                 }

@@ -146,7 +146,7 @@ final class StreamConnection {
     // MARK: - Bytes
 
     /// The most steps with writes in one turn, because other connections wait, too.
-    private static let mostSteps = 16
+    private static let maximumSteps = 16
 
     /// Moves bytes for as long as it can: in a loop, since a step can make another one possible.
     private func serve() {
@@ -155,7 +155,7 @@ final class StreamConnection {
         var steps = 0
         while moveBytes() {
             steps += 1
-            if steps == Self.mostSteps, let loop = channel?.loop { loop.schedule(writeSoon, at: loop.now) }
+            if steps == Self.maximumSteps, let loop = channel?.loop { loop.schedule(writeSoon, at: loop.now) }
         }
         isServing = false
     }

@@ -44,7 +44,7 @@ final class WebSocketConnection {
     private var failure: TransferFailure?
 
     /// The most that waits for the system, in bytes, in addition to one frame.
-    private static let mostUnsent = 64 * 1024
+    private static let maximumUnsent = 64 * 1024
     /// The most that is inflated in one step, in bytes: a thousand times that may come out (RFC 1951 allows 1,032).
     private static let inflatedAtOnce = 512
     /// How much longer it takes to compress than to decompress.
@@ -192,7 +192,7 @@ final class WebSocketConnection {
     /// If the server doesn't take what we send, only the last of its pings is answered.
     private func answer(_ payload: [UInt8]) {
         takeLine()
-        if closeHandshake.answersPings, channel.unsentCount < Self.mostUnsent {
+        if closeHandshake.answersPings, channel.unsentCount < Self.maximumUnsent {
             encoder.encode(.pong, payload, to: channel)
         } else {
             pong = payload
@@ -252,7 +252,7 @@ final class WebSocketConnection {
         isPumping = false
     }
 
-    private var hasRoom: Bool { closeHandshake.isSending && channel.unsentCount < Self.mostUnsent }
+    private var hasRoom: Bool { closeHandshake.isSending && channel.unsentCount < Self.maximumUnsent }
 
     /// Compressing and inflating take their turn with the loop's other work: false if that is what is to be done, and has to wait.
     private func hasTime(if isWork: Bool) -> Bool {

@@ -8,9 +8,9 @@ import Synchronization
 /// `make fuzz` gives it what libFuzzer invents; `HostileBytesTests` gives it what is in the corpus.
 final class TaskUnderFire: Sendable {
     /// The most that a task takes of a body, in bytes: a few bytes can inflate to gigabytes, and nobody waits for them.
-    private static let mostReceived: Int64 = 8 * 1024 * 1024
+    private static let maximumReceived: Int64 = 8 * 1024 * 1024
     /// The most redirects that a task follows: each meets the same bytes, and says nothing that two haven't said.
-    private static let mostRedirects = 2
+    private static let maximumRedirects = 2
 
     private let server = ByteServer()
     private let witness = Witness()
@@ -67,11 +67,11 @@ final class TaskUnderFire: Sendable {
             completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) {
             let number = redirects.add(1, ordering: .relaxed).newValue
-            completionHandler(number <= TaskUnderFire.mostRedirects ? request : nil)
+            completionHandler(number <= TaskUnderFire.maximumRedirects ? request : nil)
         }
 
         func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-            if dataTask.countOfBytesReceived > TaskUnderFire.mostReceived { dataTask.cancel() }
+            if dataTask.countOfBytesReceived > TaskUnderFire.maximumReceived { dataTask.cancel() }
         }
 
         func urlSession(
@@ -81,7 +81,7 @@ final class TaskUnderFire: Sendable {
             totalBytesWritten: Int64,
             totalBytesExpectedToWrite: Int64
         ) {
-            if totalBytesWritten > TaskUnderFire.mostReceived { downloadTask.cancel() }
+            if totalBytesWritten > TaskUnderFire.maximumReceived { downloadTask.cancel() }
         }
 
         func urlSession(

@@ -76,7 +76,7 @@ struct ReplayPolicyTests {
     @Test("libcurl sends what may not be carried out twice once more at most, and not if it is sent again already")
     func sends() {
         func most(_ method: String, isRepetition: Bool = false, takesSeveral: Bool = false) -> Int? {
-            ReplayPolicy.mostSends(method, isRepetition: isRepetition, takesSeveral: takesSeveral)
+            ReplayPolicy.maximumSends(method, isRepetition: isRepetition, takesSeveral: takesSeveral)
         }
         #expect(most("GET") == nil && most("GET", isRepetition: true) == nil)
         #expect(most("POST") == 2 && most("POST", isRepetition: true) == 1)

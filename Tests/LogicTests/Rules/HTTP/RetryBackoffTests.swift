@@ -52,12 +52,12 @@ struct RetryBackoffTests {
     @Test("A byte more each time is no reason to hope")
     func slowProgress() {
         var backoff = RetryBackoff()
-        for position in 1..<RetryBackoff.leastProgress {
+        for position in 1..<RetryBackoff.minimumProgress {
             _ = backoff.delay(jitter: 0)
             backoff.noteProgress(to: position)
         }
         #expect(backoff.delay(jitter: 0) == RetryBackoff.longest)
-        backoff.noteProgress(to: RetryBackoff.leastProgress)
+        backoff.noteProgress(to: RetryBackoff.minimumProgress)
         #expect(backoff.failures == 0)
     }
 }

@@ -55,7 +55,8 @@ struct UploadResumeDataFormatTests {
         #expect(try resumeData(body, sent: 5).encoded() == nil && resumeData(body, sent: 1).encoded() == nil)
         #expect(try resumeData(body, sent: 4).encoded() != nil)
         #expect(
-            try resumeData(.bytes(Data(count: KeptBody.mostBytes + 1)), length: Int64(KeptBody.mostBytes) + 1).encoded()
+            try resumeData(.bytes(Data(count: KeptBody.maximumBytes + 1)), length: Int64(KeptBody.maximumBytes) + 1)
+                .encoded()
                 == nil
         )
         var elsewhere = try resumeData(body)
@@ -91,9 +92,9 @@ struct UploadResumeDataFormatTests {
     @Test("Small bodies are in it, and large ones in private files")
     func bytes() throws {
         let destination = try destination()
-        let small = try KeptBody(Data(count: KeptBody.mostBytes), for: destination, in: directory.url)
-        #expect(small == .bytes(Data(count: KeptBody.mostBytes)) && directory.content.isEmpty)
-        let large = Data(count: KeptBody.mostBytes + 1)
+        let small = try KeptBody(Data(count: KeptBody.maximumBytes), for: destination, in: directory.url)
+        #expect(small == .bytes(Data(count: KeptBody.maximumBytes)) && directory.content.isEmpty)
+        let large = Data(count: KeptBody.maximumBytes + 1)
         let kept = try KeptBody(large, for: destination, in: directory.url)
         guard case .file(let partial) = kept,
             case .file(let file, let body) = try kept.content(for: destination, in: directory.url)

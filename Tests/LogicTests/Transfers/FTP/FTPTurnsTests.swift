@@ -26,7 +26,7 @@ struct FTPTurnsTests {
         func produce() {
             guard rest > 0 else { return isOver.open() }
             rest -= 1
-            [1].withUnsafeBytes { _ = transfer?.transferReceived(body: $0) }
+            [1].withUnsafeBytes { _ = transfer?.conversation.transferReceived(body: $0) }
         }
 
         func transfer(_ transfer: any Transfer, received body: UnsafeRawBufferPointer) throws(URLError) {

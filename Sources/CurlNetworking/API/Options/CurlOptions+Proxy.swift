@@ -90,7 +90,7 @@ extension CurlOptions {
 
 extension CurlOptions.ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The proxy's URL, without user name and password.
-    public var description: String { "\(scheme.rawValue)://\(ProxyAddress.bracketed(host)):\(port)" }
+    public var description: String { "\(scheme.rawValue)://\(HostSpelling.bracketed(host)):\(port)" }
 
     /// The same.
     public var debugDescription: String { description }

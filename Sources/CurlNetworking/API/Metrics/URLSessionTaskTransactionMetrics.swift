@@ -7,7 +7,7 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontasktransactionmetrics>
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
-    // @unchecked is true because this never changes.
+    // @unchecked: this never changes.
     private let hop: HopMetrics
 
     init(_ hop: HopMetrics) {

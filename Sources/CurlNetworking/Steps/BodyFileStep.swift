@@ -4,7 +4,7 @@ import Foundation
 /// place, as a program may have more uploads waiting than it can have open files.
 ///
 /// `@unchecked Sendable`: used on the loop only.
-final class FileStep: Step, @unchecked Sendable {
+final class BodyFileStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs it.
         case closed
@@ -24,29 +24,29 @@ final class FileStep: Step, @unchecked Sendable {
         self.expected = expected
     }
 
-    func complete(_ host: any StepHost) -> CompletionVerdict {
+    func complete(_ context: any StepContext) -> CompletionVerdict {
         switch state {
         case .opened: return .pass
         case .opening: return .wait
         case .closed: break
         }
-        guard let request = host.request else { return .pass }
-        let part = host.steps.upload?.part(of: request) ?? .whole
-        guard host.owner.body.isUsed(part, with: request, after: host.steps.redirect) else { return .pass }
+        guard let request = context.request else { return .pass }
+        let part = context.steps.upload?.part(of: request) ?? .whole
+        guard context.owner.body.isUsed(part, with: request, after: context.steps.redirect) else { return .pass }
         state = .opening
-        let resumption = host.steps.upload?.resumption
+        let resumption = context.steps.upload?.resumption
         WorkThreads.namedFiles.run { [self, url] in
             let file = Result { () throws(URLError) in try ReadableFile(url, for: request.url) }
                 .mapError { resumption?.hasLostBody == true ? KeptBody.gone(request.url) : $0 }
-            host.owner.submit { self.opened(file, host) }
+            context.owner.submit { self.opened(file, context) }
         }
         return .wait
     }
 
-    private func opened(_ file: Result<ReadableFile, URLError>, _ host: any StepHost) {
+    private func opened(_ file: Result<ReadableFile, URLError>, _ context: any StepContext) {
         guard case .opening = state else { return }
         state = .opened(file)
-        host.proceed(self)
+        context.proceed(self)
     }
 
     /// The file for the transfer that is about to be made; nil if it sends none of it. Throws if it can't be sent.
@@ -58,13 +58,13 @@ final class FileStep: Step, @unchecked Sendable {
         return file
     }
 
-    func encode(_ plan: TransferPlan, _ host: any StepHost) throws(URLError) {
+    func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError) {
         guard plan.body != nil, let expected else { return }
         let problem = "The file to upload has been changed since the task was made."
         try expected.check(description, for: plan.request.url, otherwise: problem)
     }
 
-    func stop(_ host: any StepHost) {
+    func stop(_ context: any StepContext) {
         state = .closed
     }
 }

@@ -11,7 +11,7 @@ import CurlNetworkingLocks
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlcache>
 public final class CurlURLCache: URLCache, @unchecked Sendable {
-    // @unchecked is true because `responses` guards itself, and the superclass's state isn't used.
+    // @unchecked: `responses` guards itself, and the superclass's state isn't used.
     let responses: ResponseCache
 
     /// A cache.

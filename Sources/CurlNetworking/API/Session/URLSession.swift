@@ -9,7 +9,7 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
-    // @unchecked is true because the property never changes, and its value guards itself.
+    // @unchecked: the property never changes, and its value guards itself.
     let core: SessionCore
 
     private static let sharedSession = URLSession(shared: .default)
@@ -103,7 +103,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     open var delegateQueue: OperationQueue { core.deliveryQueue.operations }
 
     /// The delegate, until it has been told that the session is invalid.
-    open var delegate: (any URLSessionDelegate)? { core.delegates.session }
+    open var delegate: (any URLSessionDelegate)? { core.delegates.base }
 
     /// A copy of the session's configuration. Changes have no effect on the session.
     open var configuration: URLSessionConfiguration {

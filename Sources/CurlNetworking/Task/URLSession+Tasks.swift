@@ -46,7 +46,7 @@ extension URLSession {
     func makeStreamEngine(_ host: String, _ port: Int) -> any TaskEngine {
         // Stands in for the request that other tasks have; nil if there can be no such host.
         let request = Origin.ofStream(host: host, port: port)
-            .flatMap { URL(string: "\(Scheme.tcp.rawValue)://\(NameRules.bracketed($0.host)):\($0.port)") }
+            .flatMap { URL(string: "\(Scheme.tcp.rawValue)://\(HostSpelling.bracketed($0.host)):\($0.port)") }
             .map { URLRequest(url: $0) }
         return TaskHandle(
             identifier: core.makeTaskIdentifier(),
@@ -87,22 +87,5 @@ extension URLSession {
         let uploads = tasks.compactMap { $0 as? URLSessionUploadTask }
         let data = tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
         return (data, uploads, tasks.compactMap { $0 as? URLSessionDownloadTask })
-    }
-}
-
-extension URLSessionConfiguration {
-    /// Removes all credentials, and then, which may take longer, all cached responses and cookies. May write files, even after it has returned: see
-    /// `SessionSettings.afterStorageWrites`.
-    func emptyStorages() {
-        if let urlCredentialStorage {
-            for (space, credentials) in urlCredentialStorage.allCredentials {
-                for credential in credentials.values { urlCredentialStorage.remove(credential, for: space) }
-                // A default with the user's old password, which the stock method to store a new one leaves there.
-                guard let old = urlCredentialStorage.defaultCredential(for: space) else { continue }
-                urlCredentialStorage.remove(old, for: space)
-            }
-        }
-        if let urlCache { CacheStores.store(over: urlCache).removeAll() }
-        if let httpCookieStorage { CookieStore.store(over: httpCookieStorage).removeAll() }
     }
 }

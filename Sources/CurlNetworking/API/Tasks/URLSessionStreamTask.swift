@@ -13,7 +13,7 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask>
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
-    // @unchecked is true because this class stores nothing of its own.
+    // @unchecked: this class stores nothing of its own.
 
     /// nil if the task was made for a host: there is no request.
     open override var originalRequest: URLRequest? { Self.shown(super.originalRequest) }

@@ -5,36 +5,36 @@ import Foundation
 /// It starts suspended. Every method may be called from any thread at any time, and none blocks. Whatever happens, it completes exactly
 /// once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
-    // @unchecked is true because the property never changes, and what it holds guards itself.
-    private let place: Place
+    // @unchecked: the property never changes, and what it holds guards itself.
+    private let backing: Backing
 
-    private enum Place {
-        case session(any TaskEngine)
-        /// Made by `init()`: a stand-in for tests.
-        case nowhere(SessionlessTask)
+    private enum Backing {
+        case engine(any TaskEngine)
+        /// Made by `init()`, for tests.
+        case standIn(SessionlessTask)
     }
 
     /// The engine that does its work; nil for a stand-in.
     var engine: (any TaskEngine)? {
-        if case .session(let engine) = place { engine } else { nil }
+        if case .engine(let engine) = backing { engine } else { nil }
     }
 
     /// What is set on a stand-in; nil for a session's task.
     var sessionless: SessionlessTask? {
-        if case .nowhere(let task) = place { task } else { nil }
+        if case .standIn(let task) = backing { task } else { nil }
     }
 
     private var settings: TaskSettings {
-        switch place {
-        case .session(let engine): engine.settings
-        case .nowhere(let task): task.settings
+        switch backing {
+        case .engine(let engine): engine.settings
+        case .standIn(let task): task.settings
         }
     }
 
     private func changeSettings(_ change: (inout TaskSettings) -> Void) {
-        switch place {
-        case .session(let engine): engine.changeSettings(change)
-        case .nowhere(let task): task.changeSettings(change)
+        switch backing {
+        case .engine(let engine): engine.changeSettings(change)
+        case .standIn(let task): task.changeSettings(change)
         }
     }
 
@@ -52,11 +52,11 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// A task without a session: a stand-in, for tests that override what they need. It keeps what is set on it.
     public override init() {
-        place = .nowhere(SessionlessTask())
+        backing = .standIn(SessionlessTask())
     }
 
     init(engine: any TaskEngine) {
-        place = .session(engine)
+        backing = .engine(engine)
     }
 
     deinit {
@@ -114,15 +114,15 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// resumed.
     open var delegate: (any URLSessionTaskDelegate)? {
         get {
-            switch place {
-            case .session(let engine): engine.ownDelegate
-            case .nowhere(let task): task.delegate
+            switch backing {
+            case .engine(let engine): engine.ownDelegate
+            case .standIn(let task): task.delegate
             }
         }
         set {
-            switch place {
-            case .session(let engine): engine.ownDelegate = newValue
-            case .nowhere(let task): task.delegate = newValue
+            switch backing {
+            case .engine(let engine): engine.ownDelegate = newValue
+            case .standIn(let task): task.delegate = newValue
             }
         }
     }
@@ -162,7 +162,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     /// Cancels a download or an upload so that it can be resumed.
-    final func pause(_ completionHandler: @escaping @Sendable (Data?) -> Void) {
+    final func cancelProducingResumeData(_ completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard let engine else { return completionHandler(nil) }
         engine.cancel(self, byProducingResumeData: completionHandler)
     }
@@ -174,9 +174,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// It changes on the session's delegate queue, and must be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
     /// before the task is resumed.
     open var progress: Progress {
-        switch place {
-        case .session(let engine): engine.progress(of: self)
-        case .nowhere(let task): task.progress
+        switch backing {
+        case .engine(let engine): engine.progress(of: self)
+        case .standIn(let task): task.progress
         }
     }
 
@@ -219,14 +219,14 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatatask>
 open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
-    // @unchecked is true because this class stores nothing of its own.
+    // @unchecked: this class stores nothing of its own.
 }
 
 /// A task that sends a body, and delivers the response as data.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask>
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
-    // @unchecked is true because this class stores nothing of its own.
+    // @unchecked: this class stores nothing of its own.
 
     /// Cancels the upload so that it can be resumed later.
     ///
@@ -236,7 +236,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        pause(completionHandler)
+        cancelProducingResumeData(completionHandler)
     }
 
     /// Cancels the upload so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
@@ -249,7 +249,7 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask>
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
-    // @unchecked is true because this class stores nothing of its own.
+    // @unchecked: this class stores nothing of its own.
 
     /// Cancels the download so that it can be resumed later.
     ///
@@ -259,7 +259,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        pause(completionHandler)
+        cancelProducingResumeData(completionHandler)
     }
 
     /// Cancels the download so that it can be resumed later; see ``cancel(byProducingResumeData:)``.

@@ -8,7 +8,7 @@ import Foundation
 /// delegate has none.
 ///
 /// `@unchecked Sendable`: used on the loop only.
-final class StreamStep: Step, @unchecked Sendable {
+final class BodyStreamStep: Step, @unchecked Sendable {
     private enum State {
         /// The next request needs one.
         case needed
@@ -48,14 +48,14 @@ final class StreamStep: Step, @unchecked Sendable {
         spent?.body = body as? StreamedBody
     }
 
-    func prepare(_ attempt: RequestAttempt, _ host: any StepHost) -> RequestVerdict {
-        switch part(of: host.request, host) {
+    func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
+        switch part(of: context.request, context) {
         case .whole:
             offset = 0
-            guard sendsStream(host) else { return .pass }
+            guard sendsStream(context) else { return .pass }
         case .none: return .pass
         case .rest(let rest):
-            guard host.owner.body.isStream, rest.length != 0 else { return .pass }
+            guard context.owner.body.isStream, rest.length != 0 else { return .pass }
             offset = rest.offset
         }
         switch state {
@@ -69,40 +69,40 @@ final class StreamStep: Step, @unchecked Sendable {
             state = .found(unread)
             return .pass
         }
-        if !host.owner.body.isStreamedUpload, let stream = unspentStream(of: host.request, host) {
-            use(stream, for: host.request, host)
+        if !context.owner.body.isStreamedUpload, let stream = unspentStream(of: context.request, context) {
+            use(stream, for: context.request, context)
             if case .found = state { return .pass }
             return .wait
         }
         state = .asking
-        host.owner.ask(
-            .bodyStream(from: offset) { [weak self, weak host] stream in
-                guard let self, let host else { return }
+        context.owner.ask(
+            .bodyStream(from: offset) { [weak self, weak context] stream in
+                guard let self, let context else { return }
                 nonisolated(unsafe) let stream = stream
-                host.owner.submit { self.arrived(stream, host) }
+                context.owner.submit { self.arrived(stream, context) }
             }
         )
         return .wait
     }
 
     /// Whether the current request has a stream for its body: the task's, or one that it got on its way.
-    private func sendsStream(_ host: any StepHost) -> Bool {
-        let (body, stream) = (host.owner.body, host.request?.httpBodyStream)
+    private func sendsStream(_ context: any StepContext) -> Bool {
+        let (body, stream) = (context.owner.body, context.request?.httpBodyStream)
         // Whatever request is current: one that the delegate has put in its place has the body that the delegate wants.
         if body.isInRequest { return stream != nil }
-        let isKept = body.isKept(by: host.request, after: host.steps.redirect)
-        if body.isStream { return isKept || unspentStream(of: host.request, host) != nil }
+        let isKept = body.isKept(by: context.request, after: context.steps.redirect)
+        if body.isStream { return isKept || unspentStream(of: context.request, context) != nil }
         return stream != nil && !isKept
     }
 
-    private func part(of request: URLRequest?, _ host: any StepHost) -> BodyPart {
-        request.flatMap { host.steps.upload?.part(of: $0) } ?? .whole
+    private func part(of request: URLRequest?, _ context: any StepContext) -> BodyPart {
+        request.flatMap { context.steps.upload?.part(of: $0) } ?? .whole
     }
 
-    private func unspentStream(of request: URLRequest?, _ host: any StepHost) -> InputStream? {
+    private func unspentStream(of request: URLRequest?, _ context: any StepContext) -> InputStream? {
         guard let stream = request?.httpBodyStream, stream !== spent?.stream else { return nil }
-        guard host.owner.body.hasBegunWith(stream) else { return stream }
-        return spent == nil && host.redirectCount == 0 ? stream : nil
+        guard context.owner.body.hasBegunWith(stream) else { return stream }
+        return spent == nil && context.redirectCount == 0 ? stream : nil
     }
 
     /// The last one, if nothing of it was read and it serves the next transfer as well.
@@ -112,75 +112,75 @@ final class StreamStep: Step, @unchecked Sendable {
     }
 
     /// The delegate's answer; only the first counts.
-    private func arrived(_ stream: InputStream?, _ host: any StepHost) {
-        guard case .asking = state, !host.isOver else { return }
+    private func arrived(_ stream: InputStream?, _ context: any StepContext) {
+        guard case .asking = state, !context.isOver else { return }
         // Sending the same one again would send an empty body.
-        let rest = part(of: host.request, host).rest
-        if let stream = stream ?? unspentStream(of: host.request, host) ?? unread,
-            stream !== spent?.stream || stream === unread, canSend(stream, as: rest, host)
+        let rest = part(of: context.request, context).rest
+        if let stream = stream ?? unspentStream(of: context.request, context) ?? unread,
+            stream !== spent?.stream || stream === unread, canSend(stream, as: rest, context)
         {
-            use(stream, for: host.request, host)
+            use(stream, for: context.request, context)
         } else {
             let offset = rest?.offset
             let description =
                 offset.map { "The upload can't be resumed: there is no stream with its body from byte \($0) on." }
                 ?? "There is no stream with the request's body, or none that has not been read from."
-            state = .failed(URLError(.requestBodyStreamExhausted, host.request?.url, description))
+            state = .failed(URLError(.requestBodyStreamExhausted, context.request?.url, description))
         }
         if case .findingEnd = state { return }
-        host.proceed(self)
+        context.proceed(self)
     }
 
     /// - Parameter rest: What is to be sent of an upload; nil for a body from its beginning.
-    private func canSend(_ stream: InputStream, as rest: UploadRest?, _ host: any StepHost) -> Bool {
+    private func canSend(_ stream: InputStream, as rest: UploadRest?, _ context: any StepContext) -> Bool {
         switch stream.streamStatus {
         case .closed, .error: false
         // If the server has all that was sent, nothing may follow.
-        case .atEnd: rest.map { $0.length == nil && $0.offset == host.steps.upload?.course.sent } ?? false
+        case .atEnd: rest.map { $0.length == nil && $0.offset == context.steps.upload?.course.sent } ?? false
         default: true
         }
     }
 
-    private func use(_ stream: InputStream, for request: URLRequest?, _ host: any StepHost) {
+    private func use(_ stream: InputStream, for request: URLRequest?, _ context: any StepContext) {
         nonisolated(unsafe) let stream = stream
         // A thread may still be reading one that serves once more.
         guard let request, TaskBody.announcedLength(of: request) == 0, stream !== spent?.stream else {
             return state = .found(stream)
         }
-        let deadline = Deadline { [weak self, weak host] in
-            if let self, let host { timeIsUp(for: stream, of: request, host) }
+        let deadline = Deadline { [weak self, weak context] in
+            if let self, let context { timeIsUp(for: stream, of: request, context) }
         }
         state = .findingEnd(stream, until: deadline)
-        arm(deadline, request, host)
-        StreamedBody.findEnd(of: stream, url: request.url) { [weak self, weak host] error in
-            guard let self, let host else { return }
-            host.owner.submit { self.foundEnd(of: stream, error, host) }
+        arm(deadline, request, context)
+        StreamedBody.findEnd(of: stream, url: request.url) { [weak self, weak context] error in
+            guard let self, let context else { return }
+            context.owner.submit { self.foundEnd(of: stream, error, context) }
         }
     }
 
-    private func arm(_ deadline: Deadline, _ request: URLRequest, _ host: any StepHost) {
-        let loop = host.pool.loop
-        loop.schedule(deadline, at: loop.now + host.session.settings.idleTimeout(for: request))
+    private func arm(_ deadline: Deadline, _ request: URLRequest, _ context: any StepContext) {
+        let loop = context.pool.loop
+        loop.schedule(deadline, at: loop.now + context.session.settings.idleTimeout(for: request))
     }
 
     /// A suspended task has all of its time again when it is resumed.
-    private func timeIsUp(for stream: InputStream, of request: URLRequest, _ host: any StepHost) {
-        guard case .findingEnd(_, let deadline) = state, host.owner.isSuspended else {
-            return foundEnd(of: stream, nil, host)
+    private func timeIsUp(for stream: InputStream, of request: URLRequest, _ context: any StepContext) {
+        guard case .findingEnd(_, let deadline) = state, context.owner.isSuspended else {
+            return foundEnd(of: stream, nil, context)
         }
-        arm(deadline, request, host)
+        arm(deadline, request, context)
     }
 
     /// Only the first answer counts.
-    private func foundEnd(of stream: InputStream, _ error: URLError?, _ host: any StepHost) {
+    private func foundEnd(of stream: InputStream, _ error: URLError?, _ context: any StepContext) {
         guard case .findingEnd(let current, let deadline) = state, current === stream else { return }
-        host.pool.loop.cancel(deadline)
+        context.pool.loop.cancel(deadline)
         state = error.map { .failed($0) } ?? .found(stream)
-        host.proceed(self)
+        context.proceed(self)
     }
 
     /// A thread that reads the stream closes it when its read returns.
-    func stop(_ host: any StepHost) {
-        if case .findingEnd(_, let deadline) = state { host.pool.loop.cancel(deadline) }
+    func stop(_ context: any StepContext) {
+        if case .findingEnd(_, let deadline) = state { context.pool.loop.cancel(deadline) }
     }
 }

@@ -7,7 +7,7 @@ extension URLSession {
     /// then fail with the same text.
     func beginBackgroundTasks() {
         guard let identifier = core.configuration.identifier else { return }
-        let delegate = core.delegates.session
+        let delegate = core.delegates.base
         if let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: delegate != nil) {
             return StandardError.write("CurlNetworking: \(fault)")
         }
@@ -50,7 +50,7 @@ extension URLSession {
                     upload: upload
                 )
             }
-            let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.session != nil)
+            let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
             refusal = URLError(.unknown, request.url, fault ?? "The background session has no agent.")
         case .failure(let error):
             refusal = error

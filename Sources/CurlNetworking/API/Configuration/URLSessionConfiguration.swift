@@ -7,7 +7,7 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration>
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
-    // @unchecked is true because `lock` guards `values`, and there is no other stored property.
+    // @unchecked: `lock` guards `values`, and there is no other stored property.
     private let lock = NSLock()
     private var values: Values
 

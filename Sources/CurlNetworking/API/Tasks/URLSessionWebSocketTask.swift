@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
-    // @unchecked is true because this never changes.
+    // @unchecked: this never changes.
     private let exchange: WebSocketExchange?
 
     /// A task without a session: a stand-in, for tests that override what they need. It keeps what is set on it.

@@ -2,12 +2,12 @@ import Foundation
 
 // Revalidates a stored response independently of the task that got it (RFC 5861 §3).
 
-extension StepHost {
+extension StepContext {
     /// Asks the server, independently of the task, whether the stored response to the current request is still current. False if that isn't
     /// possible: there may be too many such tasks already; and at another origin than the task's own, the independent task would take the
     /// request for one that may have the session's credentials.
     func beginRevalidation() -> Bool {
-        guard let cache = session.settings.cache, owner.ownDelegates.session == nil, let request, let url = request.url,
+        guard let cache = session.settings.cache, owner.ownDelegates.base == nil, let request, let url = request.url,
             mayCarrySessionCredentials(request)
         else {
             return false

@@ -8,7 +8,7 @@ import CurlNetworkingLocks
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics>
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
-    // @unchecked is true because `metrics` never changes and `transactions` guards itself.
+    // @unchecked: `metrics` never changes and `transactions` guards itself.
     let metrics: TaskMetrics
     /// Created on first use: many delegates never use it.
     private let transactions = Mutex<[URLSessionTaskTransactionMetrics]?>(nil)

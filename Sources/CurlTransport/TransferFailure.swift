@@ -1,0 +1,46 @@
+/// How far a transfer had got when it failed.
+package enum TransferPhase: String, Sendable, CaseIterable {
+    case preparing, resolving, connecting, securing, sending, receiving
+}
+
+/// Why a transfer failed, with everything libcurl and the system know about it.
+package struct TransferFailure: Error, Sendable, Hashable {
+    package var code: CurlCode
+    /// libcurl's error buffer for this transfer, or its general text for `code` if the buffer is empty.
+    package var text: String
+    /// The system's `errno` of the connection attempt (`CURLINFO_OS_ERRNO`); 0 if there is none.
+    package var systemErrno: Int32
+    package var phase: TransferPhase
+    /// Why the server's certificate isn't trusted, as OpenSSL's number (`X509_V_ERR_…`); 0 if that wasn't the reason.
+    package var verification = 0
+    /// The SOCKS proxy's reason as libcurl numbers it, if `code` is CURLE_PROXY.
+    package var proxyReason: Int?
+    /// The transfer ran on a reused connection.
+    package var isOnKeptConnection = false
+    /// libcurl could send no more, didn't say why, and had delivered all that had arrived.
+    package var isUnexplainedSendError = false
+
+    package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
+        self.code = code
+        self.text = text
+        self.systemErrno = systemErrno
+        self.phase = phase
+    }
+
+    package var proxy: ProxyFailure? { proxyReason.map { ProxyFailure($0) } }
+
+    /// What libcurl has read from an HTTP/2 connection has left its library for that in disorder. It keeps the connection all the same, and
+    /// nothing on it would be answered any more.
+    var leavesHTTP2Broken: Bool { code == .recvError && text.contains("nghttp2_session_mem_recv() returned") }
+
+    /// That was the head of an HTTP/2 response, larger than libcurl takes; only the text tells.
+    package var isOfLargeHTTP2Head: Bool { leavesHTTP2Broken && text.contains(" -902") }
+
+    /// The same for a request that `Callbacks.prerequest` has refused, with the code that libcurl has for one that it can't begin again.
+    var ofRefusedRequest: TransferFailure {
+        guard code == .abortedByCallback else { return self }
+        var failure = self
+        (failure.code, failure.text) = (.sendFailRewind, CurlCode.sendFailRewind.text)
+        return failure
+    }
+}
