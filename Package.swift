@@ -106,7 +106,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["CurlTransport", "CurlNetworking", "CurlNetworkingLoopbackServer", "CurlNetworkingLocks"],
             path: "Tests/TestSupport",
-            exclude: ["Python"]
+            exclude: ["Servers/Python"]
         ),
         .executableTarget(
             name: "test-helper",

@@ -9,8 +9,9 @@ package struct CurlQuirks: Sendable, Equatable {
 
     /// Leaves HTTP/2 input in its buffer until the socket has more; see `HTTP2StalledInput`. Seen with 7.88.1
     /// (https://github.com/curl/curl/pull/10529); gone since the buffers changed in 8.1 (https://github.com/curl/curl/pull/10720). Assumed,
-    /// though not seen, for older versions. If a stream's last frame doesn't fit into the rest of its receive buffer, and nothing else arrives on the
-    /// connection, its end is forgotten for ever: so buffers take what is read at once. 7.88.1 also forgets the end of a stream that it closes by sending the end of the request's body.
+    /// though not seen, for older versions. If a stream's last frame doesn't fit into the rest of its receive buffer, and nothing else
+    /// arrives on the connection, its end is forgotten for ever: so buffers take what is read at once. 7.88.1 also forgets the end of a
+    /// stream that it closes by sending the end of the request's body.
     package var forgetsHTTP2Input: Bool
 
     /// Shares a plaintext HTTP/2 connection only after its first response. If none ever comes, the connection is useless, and yet other
@@ -41,8 +42,8 @@ package struct CurlQuirks: Sendable, Equatable {
     var keepsTLSSessionsPerHandle: Bool
 
     /// Goes through all connections whenever a transfer leaves its multi handle; see `NoConnections`. Since 7.72
-    /// (https://github.com/curl/curl/pull/5749). libcurl's own fix is from July 2026 (https://github.com/curl/curl/pull/22379); since no release with
-    /// it has been tried, the bug is assumed in all newer versions.
+    /// (https://github.com/curl/curl/pull/5749). libcurl's own fix is from July 2026 (https://github.com/curl/curl/pull/22379); since no
+    /// release with it has been tried, the bug is assumed in all newer versions.
     var looksThroughConnections: Bool
 
     /// Takes an FTP server's quick reply and then waits for no event, though it has yet to open the data connection; and watches that
@@ -50,8 +51,8 @@ package struct CurlQuirks: Sendable, Equatable {
     /// (https://github.com/curl/curl/pull/12913); not seen with 8.14.
     package var missesFTPEvents: Bool
 
-    /// Never frees what it keeps of a paused transfer's body if that ends while others use its connection. Seen with 7.88.1; since 8.7 a writer keeps
-    /// those bytes, and frees them.
+    /// Never frees what it keeps of a paused transfer's body if that ends while others use its connection. Seen with 7.88.1; since 8.7 a
+    /// writer keeps those bytes, and frees them.
     var leaksPausedBytes: Bool
 
     package init(version: CurlVersion) {

@@ -49,6 +49,9 @@ struct Mailbox {
     private var completionHolds = 0
 
     private var isProgressDue = false
+    /// The progress last reported to the delegate in each direction.
+    private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
+    private(set) var reportedWritten: Int64 = 0
 
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
@@ -60,10 +63,6 @@ struct Mailbox {
 
     /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
-
-    /// The progress last reported to the delegate in each direction.
-    private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
-    private(set) var reportedWritten: Int64 = 0
 
     /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones. The caller holds the message beyond the
     /// task's lock: it may be dropped.
@@ -117,8 +116,8 @@ struct Mailbox {
         return (schedule(), isFull)
     }
 
-    /// No part begins while this much or more waits, in bytes. Only very small parts, or parts with very many fields, reach it before the transfer
-    /// pauses.
+    /// No part begins while this much or more waits, in bytes. Only very small parts, or parts with very many fields, reach it before the
+    /// transfer pauses.
     static let maximumBeforePart = 16 << 20
 
     /// The bytes that follow belong to another part. nil if too much waits.

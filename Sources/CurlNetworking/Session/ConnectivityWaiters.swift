@@ -52,8 +52,8 @@ final class ConnectivityWaiters {
 }
 
 extension URLSession {
-    /// Lets tasks that wait for their host try again soon, as after a change of the network: for the agent when a program attaches, and for tests.
-    /// Any thread.
+    /// Lets tasks that wait for their host try again soon, as after a change of the network: for the agent when a program attaches, and for
+    /// tests. Any thread.
     package func retryUnreachableHosts() {
         core.pools.visit { $0.connectivityWaiters.networkChanged() }
     }

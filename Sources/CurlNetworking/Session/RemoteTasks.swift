@@ -9,7 +9,8 @@ protocol RemoteTasks: AnyObject, Sendable {
     /// Calls `body` once all tasks that were resumed so far will be done even if this process ends; or can't be done.
     func afterRecording(_ body: @escaping @Sendable () -> Void)
 
-    /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before. Calls `body` once that is so.
+    /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before. Calls `body` once
+    /// that is so.
     func renewConnections(forgetting forgets: Bool, _ body: @escaping @Sendable () -> Void)
 
     /// The session takes no more tasks; those that it doesn't know yet are cancelled as well if `cancels`.

@@ -261,8 +261,8 @@ final class SessionCore: @unchecked Sendable {
         }
         if let finished { becomeInvalid(finished) }
         if isOver { releaseEverything() }
-        // What these held is released without the lock. All three are the one public object: if its class is the program's, so is its `deinit`, which
-        // the loop can't wait for.
+        // What these held is released without the lock. All three are the one public object: if its class is the program's, so is its
+        // `deinit`, which the loop can't wait for.
         _ = entry.take()
         var last = kept.take() ?? finished.take() ?? session.take()
         (finished, session) = (nil, nil)

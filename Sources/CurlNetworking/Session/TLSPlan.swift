@@ -93,8 +93,8 @@ struct TLSPlan: Sendable {
         hosts.first(\.trustsAnyCertificate, for: origin) ?? false
     }
 
-    /// Whom the session trusts at `origin`, which uses TLS, as a text that is the same for all sessions that trust the same authorities and keys;
-    /// nil for the system's authorities.
+    /// Whom the session trusts at `origin`, which uses TLS, as a text that is the same for all sessions that trust the same authorities and
+    /// keys; nil for the system's authorities.
     func trustMark(for origin: Origin, _ hosts: HostRules) -> String? {
         let content = options(for: origin, hosts).trustContent(environment: environment)
         let pins = hosts.first(\.publicKeyPins, for: origin) ?? []

@@ -118,7 +118,7 @@ final class FileSink: Sink, @unchecked Sendable {
 
     // MARK: - Sink
 
-    var bufferSize: Int? { 256 * 1024 }
+    var bufferSize: Int? { ReceiveBuffer.large }
 
     func makeRoom(for response: AcceptedResponse) {
         note(response)
@@ -257,7 +257,8 @@ final class FileSink: Sink, @unchecked Sendable {
         .cannotCreateFile, .cannotOpenFile, .cannotCloseFile, .cannotWriteToFile, .cannotRemoveFile, .cannotMoveFile,
     ]
 
-    /// Makes resume data that continues with a partial file; nil if that can't be done with what the server sent, or the request can't be repeated.
+    /// Makes resume data that continues with a partial file; nil if that can't be done with what the server sent, or the request can't be
+    /// repeated.
     private func resumeDataMaker() -> (@Sendable (PartialFile) -> ResumeData?)? {
         guard let representation = partial ?? received, let originalRequest, let url = originalRequest.url,
             ResumePolicy.canRepeat(originalRequest)

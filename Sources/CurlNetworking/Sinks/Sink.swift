@@ -20,12 +20,12 @@ protocol Sink: AnyObject {
     /// The body is complete. Called once, before `finish()`.
     func complete()
 
-    /// Calls `completion` with the result, at once or later on the loop. The last call, unless `abandon` comes before the result, or the result is
-    /// a failure.
+    /// Calls `completion` with the result, at once or later on the loop. The last call, unless `abandon` comes before the result, or the
+    /// result is a failure.
     func finish(_ completion: @escaping @Sendable (Outcome) -> Void)
 
-    /// The task has failed or was cancelled. Calls `completion`, at once or later on the loop, with resume data, if there is any and it `isKept`.
-    /// The last call.
+    /// The task has failed or was cancelled. Calls `completion`, at once or later on the loop, with resume data, if there is any and it
+    /// `isKept`. The last call.
     func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void)
 
     /// The whole body, for the cache; nil if the sink doesn't have it.

@@ -3,9 +3,9 @@ import Foundation
 
 /// Finds the stream for a request's body: a stream can be read only once.
 ///
-/// The request's own stream serves the first transfer, as does that of a request which the delegate or a protocol class has put in its place; for
-/// later ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's own stream if the
-/// delegate has none.
+/// The request's own stream serves the first transfer, as does that of a request which the delegate or a protocol class has put in its
+/// place; for later ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's
+/// own stream if the delegate has none.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class BodyStreamStep: Step, @unchecked Sendable {
@@ -14,8 +14,8 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         case needed
         /// The delegate has been asked.
         case asking
-        /// libcurl reads nothing of a body without length, so an empty one must be recognised before: one that has said nothing by the deadline is
-        /// taken for empty.
+        /// libcurl reads nothing of a body without length, so an empty one must be recognised before: one that has said nothing by the
+        /// deadline is taken for empty.
         case findingEnd(InputStream, until: Deadline)
         case found(InputStream)
         case failed(URLError)

@@ -130,8 +130,8 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             return context.proceed(self)
         }
         ChallengeAnswerers.note(answer.answerer, of: askedDelegates(context).types)
-        // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry, nothing stops the
-        // handshake.
+        // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry,
+        // nothing stops the handshake.
         let scope = scope(context)
         hold = scope?.hold()
         let (origin, question) = (pending.subject.origin, pending.subject.question)

@@ -43,8 +43,8 @@ extension TransferOptions {
 
     /// Makes libcurl send a credential with CONNECT.
     ///
-    /// - Parameter digest: The field's value for Digest; nil for another scheme. libcurl, which can compute one only from a challenge on the same
-    ///   connection, sends it as it is. It still needs the credential: only requests with the same one share a tunnel.
+    /// - Parameter digest: The field's value for Digest; nil for another scheme. libcurl, which can compute one only from a challenge on
+    ///   the same connection, sends it as it is. It still needs the credential: only requests with the same one share a tunnel.
     func authenticateTunnel(_ use: Authentication.Use, digest: String?) {
         proxy.tunnelHeaders.removeAll(where: Self.isForProxy)
         if let digest { proxy.tunnelHeaders.append("Proxy-Authorization: \(digest)") }

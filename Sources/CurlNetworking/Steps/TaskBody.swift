@@ -105,8 +105,9 @@ struct TaskBody: Sendable {
         }
     }
 
-    /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `BodyStreamStep` has found, `file` the one that
-    /// `BodyFileStep` has opened; `wake` makes the body's transfer continue when there are bytes again, and may be called on any thread.
+    /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `BodyStreamStep` has found, `file` the
+    /// one that `BodyFileStep` has opened; `wake` makes the body's transfer continue when there are bytes again, and may be called on any
+    /// thread.
     func make(
         _ part: BodyPart,
         for request: URLRequest,

@@ -233,7 +233,8 @@ final class UploadStep: Step, @unchecked Sendable {
 }
 
 extension TransferOptions {
-    /// Removes the fields that describe the body of the upload's own request, where the session adds them: this request has another body, or none.
+    /// Removes the fields that describe the body of the upload's own request, where the session adds them: this request has another body,
+    /// or none.
     fileprivate func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in

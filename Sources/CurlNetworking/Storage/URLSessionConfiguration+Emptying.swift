@@ -1,8 +1,8 @@
 import Foundation
 
 extension URLSessionConfiguration {
-    /// Removes all credentials, and then, which may take longer, all cached responses and cookies. May write files, even after it has returned: see
-    /// `SessionSettings.afterStorageWrites`.
+    /// Removes all credentials, and then, which may take longer, all cached responses and cookies. May write files, even after it has
+    /// returned: see `SessionSettings.afterStorageWrites`.
     func emptyStorages() {
         if let urlCredentialStorage {
             for (space, credentials) in urlCredentialStorage.allCredentials {

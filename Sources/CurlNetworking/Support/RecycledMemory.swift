@@ -1,8 +1,8 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// Memory for large bodies that are collected whole, used again for later ones: filling pages that are fresh from the kernel costs more than receiving
-/// the bytes that go there.
+/// Memory for large bodies that are collected whole, used again for later ones: filling pages that are fresh from the kernel costs more
+/// than receiving the bytes that go there.
 ///
 /// Unneeded memory is given back to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
 final class RecycledMemory: Sendable {

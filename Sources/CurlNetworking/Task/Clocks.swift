@@ -9,8 +9,8 @@ protocol ClocksOwner: AnyObject {
     var idleEnd: MonotonicTime? { get }
     /// The idle clock begins anew, if a transfer is running.
     func restartIdleClock()
-    /// Whether the resource clock should run, which it doesn't before a begin date, and needn't once the whole response has arrived; nil before the
-    /// task was first resumed.
+    /// Whether the resource clock should run, which it doesn't before a begin date, and needn't once the whole response has arrived; nil
+    /// before the task was first resumed.
     var runsResourceClock: Bool? { get }
 }
 

@@ -30,10 +30,10 @@ extension TaskHandle {
 
     /// `count` bytes of the current request's body have been handed to the transfer. Loop.
     ///
-    /// - Parameter start: Where in the task's body they begin, if the request sends a rest of it: then the counter doesn't go back, and stays where
-    ///   it is while bytes are sent again that were lost. nil for a request that sends all of it.
+    /// - Parameter start: Where in the task's body they begin, if the request sends a rest of it: then the counter doesn't go back, and
+    ///   stays where it is while bytes are sent again that were lost. nil for a request that sends all of it.
     func noteSent(_ count: Int64, from start: Int64?) {
-        let isWatched = delegates.task != nil
+        let isWatched = isWatched
         update { shared in
             var totalBytes = count
             if let start {

@@ -177,8 +177,8 @@ protocol TransferDelegate: AnyObject {
     /// The connection is free: the whole response has arrived, though some of it has yet to be decoded. Outside of libcurl.
     func transferLeftConnection(_ transfer: any Transfer)
 
-    /// Whether body bytes may be sent now; if not, the transfer pauses. Not while a question is open, before whose answer the program would hear of
-    /// them. Within libcurl.
+    /// Whether body bytes may be sent now; if not, the transfer pauses. Not while a question is open, before whose answer the program would
+    /// hear of them. Within libcurl.
     func transferMaySend(_ transfer: any Transfer) -> Bool
 
     /// The total of the request's body bytes handed to libcurl. Within libcurl.

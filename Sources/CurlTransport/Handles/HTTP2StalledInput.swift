@@ -17,9 +17,9 @@ import CCurlNetworkingLibcurl
 /// Once it has read as many bytes as `Content-Length` announces, it stops reading for that stream, and misses window updates for the request's
 /// body. So if the head arrives before the body has been sent, libcurl is told to ignore the length, and the handler checks it instead.
 ///
-/// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the connection's
-/// input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced by others'. So
-/// it isn't told before all that it has read is distributed, and then only in a run in which it reads nothing.
+/// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the
+/// connection's input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced
+/// by others'. So it isn't told before all that it has read is distributed, and then only in a run in which it reads nothing.
 ///
 /// A transfer whose rate is limited doesn't read what arrived while it waited. So libcurl is made to read for it several times a second.
 struct HTTP2StalledInput {
@@ -79,8 +79,8 @@ struct HTTP2StalledInput {
         return true
     }
 
-    /// Called when the transfer has left the multi; `result` is nil if it was cancelled. Even if it was successful, the connection may have ended
-    /// with it, or been given up for what followed.
+    /// Called when the transfer has left the multi; `result` is nil if it was cancelled. Even if it was successful, the connection may have
+    /// ended with it, or been given up for what followed.
     ///
     /// - Parameter hasOthers: Whether there are other transfers, which may share its connection.
     mutating func left(_ easy: EasyHandle, _ result: TransferResult?, hasOthers: Bool) {

@@ -43,8 +43,8 @@ package final class Multi {
     private enum Handle {
         case none
         case open(UnsafeMutableRawPointer)
-        /// libcurl has run out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not be told to
-        /// continue: some versions would divide by zero.
+        /// libcurl has run out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not
+        /// be told to continue: some versions would divide by zero.
         case broken(UnsafeMutableRawPointer)
 
         var pointer: UnsafeMutableRawPointer? {

@@ -15,8 +15,9 @@ struct TransferPause {
     mutating func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
 }
 
-/// The lines of heads that have come for a paused transfer on a connection that it may share. When libcurl reads for others there, it gets these, too,
-/// and 7.88.1 has room for three kinds of writes only: the lines of an informational response and of another one are four, and the transfer fails.
+/// The lines of heads that have come for a paused transfer on a connection that it may share. When libcurl reads for others there, it gets
+/// these, too, and 7.88.1 has room for three kinds of writes only: the lines of an informational response and of another one are four, and
+/// the transfer fails.
 struct HeldHead {
     private var lines: [[UInt8]] = []
     private var count = 0

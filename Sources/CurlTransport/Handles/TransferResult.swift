@@ -27,8 +27,8 @@ struct TransferResult {
             self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.longInfo(CURLINFO_OS_ERRNO)))
         case (CURLE_ABORTED_BY_CALLBACK, _) where easy.tunnelAnswer.isTooLarge:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is too large.")
-        // What libcurl before 8 says of a field that it can't keep, such as one with a NUL: of the answer to CONNECT, as long as there is none to
-        // the request.
+        // What libcurl before 8 says of a field that it can't keep, such as one with a NUL: of the answer to CONNECT, as long as there is
+        // none to the request.
         case (CURLE_BAD_FUNCTION_ARGUMENT, _)
         where easy.longInfo(CURLINFO_HTTP_CONNECTCODE) != 0 && easy.longInfo(CURLINFO_RESPONSE_CODE) == 0:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is not valid.")

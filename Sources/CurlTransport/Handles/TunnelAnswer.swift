@@ -23,8 +23,8 @@ struct TunnelAnswer {
         self.connections = connections
     }
 
-    /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may still lose the
-    /// connection before the next step of a conversation, and make another tunnel.
+    /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may
+    /// still lose the connection before the next step of a conversation, and make another tunnel.
     ///
     /// Called for each header line of `easy`'s if `isReported`, within libcurl.
     mutating func hasLine(of easy: EasyHandle) -> Bool {

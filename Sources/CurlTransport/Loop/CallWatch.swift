@@ -6,9 +6,9 @@ import protocol Synchronization.AtomicRepresentable
 
 /// Ends a call into libcurl that doesn't return because a peer keeps it busy.
 ///
-/// Some loops within libcurl and OpenSSL end only when nothing is left to read, and make no callbacks: those that read HTTP/2 frames without content,
-/// or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against hostile peers would
-/// come after it: time-outs, cancelling, other tasks' turns.
+/// Some loops within libcurl and OpenSSL end only when nothing is left to read, and make no callbacks: those that read HTTP/2 frames
+/// without content, or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against
+/// hostile peers would come after it: time-outs, cancelling, other tasks' turns.
 ///
 /// So another queue looks at the loop, ten times a second while it is busy. If calls have lasted for three of the last ten
 /// seconds, and have read from a connection all the while without passing on what they read, that connection is hung up, and

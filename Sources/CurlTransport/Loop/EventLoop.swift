@@ -86,8 +86,8 @@ package final class EventLoop: @unchecked Sendable {
     /// The process was out of descriptors when the loop was made, and nothing has mended it since; see `makeReady`. Any thread.
     var isBroken: Bool { inbox.withLock { $0.isBroken } }
 
-    /// Throws if the loop can't run transfers, and so fires no deadlines: the process was out of descriptors when it was made, and still is. Submitted
-    /// work runs all the same.
+    /// Throws if the loop can't run transfers, and so fires no deadlines: the process was out of descriptors when it was made, and still
+    /// is. Submitted work runs all the same.
     package func makeReady() throws(TransferFailure) {
         preconditionOnLoop()
         guard case .failure = source else { return }
@@ -249,8 +249,8 @@ package final class EventLoop: @unchecked Sendable {
         return socket
     }
 
-    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. If it does nothing about that again and again, the
-    /// socket rests for some milliseconds: otherwise the loop would never sleep.
+    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. If it does nothing about that again and
+    /// again, the socket rests for some milliseconds: otherwise the loop would never sleep.
     func noteWritable(_ socket: Int32, isFutile: Bool) {
         guard sockets.noteWritable(socket, isFutile: isFutile), !endOfRests.isScheduled else { return }
         schedule(endOfRests, at: now + Self.rest)

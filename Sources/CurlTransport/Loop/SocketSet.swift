@@ -159,8 +159,8 @@ struct SocketSet: ~Copyable {
         if !records[Int(socket)].isOurs { remove(socket) }
     }
 
-    /// Called when the transfer `asker` on `socket` is over; `traffic` is what may arrive until another takes the connection. Does nothing if one
-    /// has, which may be paused, nor if the socket has been closed: its number may be that of a connection in use.
+    /// Called when the transfer `asker` on `socket` is over; `traffic` is what may arrive until another takes the connection. Does nothing
+    /// if one has, which may be paused, nor if the socket has been closed: its number may be that of a connection in use.
     mutating func becameIdle(_ opened: OpenedSocket, _ traffic: IdleTraffic, after asker: ObjectIdentifier) {
         let socket = opened.number
         guard makeRecord(for: socket) else { return }

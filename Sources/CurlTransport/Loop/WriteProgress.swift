@@ -3,7 +3,8 @@
 struct WriteProgress {
     private var futileInARow = 0
 
-    /// How many events in a row may be futile: libcurl may send what it has read of a body before in several pieces, and asks nobody for more then.
+    /// How many events in a row may be futile: libcurl may send what it has read of a body before in several pieces, and asks nobody for
+    /// more then.
     static let tolerated = 64
 
     /// Whether the socket had better not be watched for writing for a moment.

@@ -18,8 +18,8 @@ package struct FTPOptions: EasyOptions, Sendable {
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up, in whole seconds.
     package var replyTimeout: Duration = .seconds(60)
-    /// How long a transfer over TLS may connect and shake hands, from its start and from each reply. For the data, libcurl does the latter within
-    /// one call, and nothing else happens on the loop meanwhile.
+    /// How long a transfer over TLS may connect and shake hands, from its start and from each reply. For the data, libcurl does the latter
+    /// within one call, and nothing else happens on the loop meanwhile.
     package var handshakeTimeout: Duration = .seconds(60)
     /// nil for nothing beyond the defaults.
     package var connection: ConnectionProfile?
@@ -41,7 +41,8 @@ package struct FTPOptions: EasyOptions, Sendable {
         try? easy.setConnectTimeout(.microseconds(easy.info(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
     }
 
-    /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known beforehand.
+    /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known
+    /// beforehand.
     package var isOfFile: Bool {
         var path = url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
         if let type = path.firstRange(of: ";type=") {

@@ -13,6 +13,36 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         case chunked
     }
 
+    /// An authentication scheme that takes several requests, which libcurl sends over HTTP/1.1, and that authenticates the connection.
+    package enum ConnectionAuthentication: Sendable, Equatable {
+        case ntlm
+        /// With the process's Kerberos tickets.
+        case negotiate
+    }
+
+    /// Whether the transfer may use a connection that others have opened.
+    package enum Reuse: Sendable, Equatable {
+        case possible
+        /// The same, and it waits for a multiplexed one rather than opening another: only for origins known to speak HTTP/2.
+        case awaited
+        case none
+    }
+
+    /// Whether the connection is closed after the transfer, unless others use it.
+    package enum Closing: Sendable, Equatable {
+        case never
+        /// If that was the connection's first transfer, and got no response.
+        case unlessAnswered
+        case always
+    }
+
+    package enum VersionOverride: Sendable, Equatable {
+        case http1
+        /// The transfer is to join a plaintext connection that already speaks HTTP/2 by prior knowledge: see
+        /// `CurlQuirks.restartsPriorKnowledge`.
+        case joinsPriorKnowledge
+    }
+
     /// Without user name and password.
     package var url: String
     package var method: String
@@ -21,13 +51,6 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// Has the same lines as `headers`; nil if they are this transfer's own.
     private var sharedHeaders: HeaderList?
     package var body = Body.none
-    /// An authentication scheme that takes several requests, which libcurl sends over HTTP/1.1, and that authenticates the connection.
-    package enum ConnectionAuthentication: Sendable, Equatable {
-        case ntlm
-        /// With the process's Kerberos tickets.
-        case negotiate
-    }
-
     package var connectionAuthentication: ConnectionAuthentication?
     /// User name and password for the server: for `connectionAuthentication`, or else sent preemptively as Basic (RFC 7617).
     package var credentials: (user: String, password: String)?
@@ -37,23 +60,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var receiveBufferSize = ReceiveBuffer.small
     /// How often the request may go out: libcurl repeats it by itself on other connections. nil for as often as libcurl wants.
     package var maximumSends: Int?
-    /// Whether the transfer may use a connection that others have opened.
-    package enum Reuse: Sendable, Equatable {
-        case possible
-        /// The same, and it waits for a multiplexed one rather than opening another: only for origins known to speak HTTP/2.
-        case awaited
-        case none
-    }
-
     package var reuse = Reuse.possible
-    /// Whether the connection is closed after the transfer, unless others use it.
-    package enum Closing: Sendable, Equatable {
-        case never
-        /// If that was the connection's first transfer, and got no response.
-        case unlessAnswered
-        case always
-    }
-
     package var closing = Closing.never
     /// Without TLS, the connection speaks HTTP/2 all the same, unless `connectionAuthentication` needs HTTP/1.1.
     package var hasPriorKnowledge = false
@@ -64,13 +71,6 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var connection: ConnectionProfile?
     package var connections: ConnectionGroup?
     package var reportsConnection = false
-    package enum VersionOverride: Sendable, Equatable {
-        case http1
-        /// The transfer is to join a plaintext connection that already speaks HTTP/2 by prior knowledge: see
-        /// `CurlQuirks.restartsPriorKnowledge`.
-        case joinsPriorKnowledge
-    }
-
     /// The HTTP version to speak, overriding `connection`.
     package var versionOverride: VersionOverride?
     /// Asks questions during the TLS handshake.

@@ -7,8 +7,8 @@ import CCurlNetworkingLibcurl
 package final class TLSClosure {
     package fileprivate(set) var wasAnnounced = false
 
-    /// Watches the end of the transfer's connection from now on; nil without TLS, or if libcurl uses a library other than OpenSSL. Within libcurl,
-    /// before the end has been read.
+    /// Watches the end of the transfer's connection from now on; nil without TLS, or if libcurl uses a library other than OpenSSL. Within
+    /// libcurl, before the end has been read.
     package static func watch(_ easy: EasyHandle) -> TLSClosure? {
         easy.openSSLSession.flatMap { ClosureFunctions.loaded?.watch(OpenSSL.Pointer(mutating: $0)) }
     }

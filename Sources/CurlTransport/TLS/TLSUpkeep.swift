@@ -1,5 +1,5 @@
-/// What a server has TLS do that carries nothing. Without a limit it could change keys again and again, which takes time, or ask for ours to be changed
-/// and read none of the answers, which takes memory.
+/// What a server has TLS do that carries nothing. Without a limit it could change keys again and again, which takes time, or ask for ours
+/// to be changed and read none of the answers, which takes memory.
 struct TLSUpkeep {
     /// What has come since something was received, or went with too little of it, in bytes.
     private var silence = 0

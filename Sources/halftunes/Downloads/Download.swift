@@ -20,8 +20,8 @@ struct Download: Sendable {
         /// Cancelled in order to resume later; the resume data is on its way.
         case pausing(task: Int, origin: Data?)
         case paused(resumeData: Data?)
-        /// The file is complete and being compared with its checksum. If it isn't new, it was there before, in its place or left by a run that was
-        /// killed before it had checked it; a new one isn't in its place yet.
+        /// The file is complete and being compared with its checksum. If it isn't new, it was there before, in its place or left by a run
+        /// that was killed before it had checked it; a new one isn't in its place yet.
         case checking(isNew: Bool)
         case finished(Finding)
         case cancelled

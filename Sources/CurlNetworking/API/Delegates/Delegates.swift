@@ -25,7 +25,7 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
@@ -55,7 +55,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -72,7 +72,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -86,13 +86,13 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
     /// Asks for a stream with the request's body from `offset` on, in bytes.
     ///
-    /// Called with an offset when a streamed upload is resumed: see <doc:ResumableUploads>. At the beginning of an upload the offset is 0, and the
-    /// method is called only if the delegate doesn't implement the one without an offset.
+    /// Called with an offset when a streamed upload is resumed: see <doc:ResumableUploads>. At the beginning of an upload the offset is 0,
+    /// and the method is called only if the delegate doesn't implement the one without an offset.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -100,7 +100,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask,
@@ -143,7 +143,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -166,7 +166,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -192,7 +192,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     )
 
-    /// The same in async form: a delegate implements one of the two.
+    /// The async form of the method with a completion handler: a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,

@@ -35,8 +35,8 @@ extension URLSession {
         case allow
         /// Turn the task into a download task.
         case becomeDownload
-        /// Turn the task into a stream task, from which the response's body can be read. After a 101 to a request with an `Upgrade` field it goes
-        /// both ways; see <doc:StreamTasks>.
+        /// Turn the task into a stream task, from which the response's body can be read. After a 101 to a request with an `Upgrade` field
+        /// it goes both ways; see <doc:StreamTasks>.
         case becomeStream
     }
 }

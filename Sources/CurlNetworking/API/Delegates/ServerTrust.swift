@@ -21,7 +21,7 @@ public struct ServerTrust: Sendable, Hashable, Codable {
     /// OpenSSL's text about the verification: "ok", or why it failed.
     public let reason: String
 
-    /// The same certificates in PEM (RFC 7468).
+    /// The server's certificates in PEM (RFC 7468).
     public var pemCertificates: [String] { certificates.map(PEM.encode) }
 
     /// Whether the certificates are valid for the host by the session's rules.

@@ -17,8 +17,8 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         self.metrics = metrics
     }
 
-    /// One for each request that the task made, in order: each redirect, answer to a challenge and retry adds one, but for those that are repeated
-    /// because a kept connection turned out to be closed.
+    /// One for each request that the task made, in order: each redirect, answer to a challenge and retry adds one, but for those that are
+    /// repeated because a kept connection turned out to be closed.
     ///
     /// Empty for a task that ended before its first request. Of more than 60, the first 10 and the last 50 are kept.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] {

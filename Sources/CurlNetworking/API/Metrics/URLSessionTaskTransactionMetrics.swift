@@ -122,7 +122,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// The part of the request's body that was handed to the transport.
     open var countOfRequestBodyBytesSent: Int64 { hop.sentBodySize }
 
-    /// The same: request bodies are never encoded.
+    /// The size of the request's body before encoding: that of what was sent, as request bodies are never encoded.
     open var countOfRequestBodyBytesBeforeEncoding: Int64 { hop.sentBodySize }
 
     /// The response's heads, as HTTP/1.1 would send them, including informational responses and trailers.

@@ -58,9 +58,9 @@ extension CurlOptions {
         public var usesNoDelay: Bool?
 
         /// The largest number of bytes that one read from a connection returns: 1 KiB to 512 KiB. The default is chosen for each transfer:
-        /// 16 KiB for small bodies and those that a delegate or reader takes as they arrive, 256 KiB for large ones and for downloads. Where
-        /// the server may speak HTTP/2, it is no less than 32 KiB with libcurl before 8.1, whatever is set: libcurl can otherwise overlook the end
-        /// of a response.
+        /// 16 KiB for small bodies and those that a delegate or reader takes as they arrive, 256 KiB for large ones and for downloads.
+        /// Where the server may speak HTTP/2, it is no less than 32 KiB with libcurl before 8.1, whatever is set: libcurl can otherwise
+        /// overlook the end of a response.
         ///
         /// Up to a hundred such buffers are read before a task that is too fast for its delegate pauses. Source:
         /// [CURLOPT_BUFFERSIZE](https://curl.se/libcurl/c/CURLOPT_BUFFERSIZE.html).

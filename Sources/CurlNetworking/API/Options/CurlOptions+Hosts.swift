@@ -47,8 +47,8 @@ extension CurlOptions {
     /// - `"*:8443"` and `"*"`: all hosts.
     ///
     /// Case doesn't matter, nor does a dot at the end: `"api.example.com"` and `"api.example.com."` name the same hosts. Of two such
-    /// patterns, the first in alphabetical order takes precedence. IPv6 addresses are written in brackets, and internationalised names in either form (RFC 5891). A pattern of
-    /// any other form makes ``CurlOptions/validate()`` throw.
+    /// patterns, the first in alphabetical order takes precedence. IPv6 addresses are written in brackets, and internationalised names in
+    /// either form (RFC 5891). A pattern of any other form makes ``CurlOptions/validate()`` throw.
     ///
     /// Nor does the spelling of a host in a URL: an entry for `"127.0.0.1"` is also for `127.1`, `2130706433` and
     /// `[::ffff:127.0.0.1]`, one for `"[::1]"` for `[0:0:0:0:0:0:0:1]` and for the address in any zone, and one for a

@@ -26,7 +26,7 @@ extension CurlOptions {
         public enum Scheme: String, Sendable, CaseIterable, Codable {
             /// HTTP/1.1 without TLS. Requests for http URLs are sent to the proxy itself, all others through a tunnel (CONNECT).
             case http
-            /// The same over TLS; the proxy's certificate is verified.
+            /// HTTP/1.1 over TLS; the proxy's certificate is verified. Requests go the same way as with ``http``.
             case https
             /// SOCKS 4: names are resolved locally, and only IPv4 works.
             case socks4
@@ -69,7 +69,8 @@ extension CurlOptions {
         public var alwaysTunnels = false
 
         /// A PEM file with the certificate authorities to trust, instead of the system's, for a proxy of the scheme ``Scheme/https``. nil,
-        /// the default, for the system's; ``CurlOptions/tls`` is for servers only. Source: [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
+        /// the default, for the system's; ``CurlOptions/tls`` is for servers only. Source:
+        /// [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
         public var certificateAuthorities: URL?
 
         /// A proxy without credentials or exceptions.
@@ -92,7 +93,7 @@ extension CurlOptions.ProxyServer: CustomStringConvertible, CustomDebugStringCon
     /// The proxy's URL, without user name and password.
     public var description: String { "\(scheme.rawValue)://\(HostSpelling.bracketed(host)):\(port)" }
 
-    /// The same.
+    /// ``description``: without user name and password.
     public var debugDescription: String { description }
 
     /// Everything but the password.

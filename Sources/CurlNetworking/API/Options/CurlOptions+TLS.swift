@@ -21,8 +21,9 @@ extension CurlOptions {
         /// The authorities to trust; nil, the default, for the system's.
         ///
         /// The system's are those that libcurl was built with, unless the environment names others when the session is created:
-        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons, of which some may be missing. If
-        /// either is set, nothing else is trusted. The files are read when a connection needs them, and again once they have changed. Source: [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
+        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons, of which some may be missing. If either is
+        /// set, nothing else is trusted. The files are read when a connection needs them, and again once they have changed. Source:
+        /// [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
         /// [SSL_CERT_FILE](https://docs.openssl.org/3.0/man3/X509_get_default_cert_file/).
         public var trustRoots: [CertificateSource]?
 
@@ -51,7 +52,7 @@ extension CurlOptions {
         /// Source: [CURLOPT_SSL_CIPHER_LIST](https://curl.se/libcurl/c/CURLOPT_SSL_CIPHER_LIST.html).
         public var cipherSuites: [String]?
 
-        /// The same for TLS 1.3, such as `"TLS_AES_128_GCM_SHA256"`.
+        /// The cipher suites of TLS 1.3, by their OpenSSL names, such as `"TLS_AES_128_GCM_SHA256"`, the preferred first; nil for libcurl's.
         ///
         /// Source: [CURLOPT_TLS13_CIPHERS](https://curl.se/libcurl/c/CURLOPT_TLS13_CIPHERS.html).
         public var tls13CipherSuites: [String]?

@@ -55,7 +55,7 @@ public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
         case bodyOut
         /// A received message of the TLS handshake, or the header of a received TLS record.
         case tlsIn
-        /// The same, sent.
+        /// A sent message of the TLS handshake, or the header of a sent TLS record.
         case tlsOut
         /// Events were left out because the handler was too slow; ``CurlTraceEvent/text`` says how many. It comes in their place, with the
         /// task and the time of the first of them; the others may have been about other tasks.

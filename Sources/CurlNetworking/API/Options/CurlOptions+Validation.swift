@@ -27,7 +27,7 @@ public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendabl
     /// Option and reason in one line.
     public var description: String { "curl.\(option): \(reason)" }
 
-    /// The same.
+    /// ``description``, which is also the `localizedDescription`.
     public var errorDescription: String? { description }
 }
 

@@ -115,6 +115,6 @@ public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendab
     /// Option and reason in one line.
     public var description: String { "CURLOPT_\(option.name): \(reason)" }
 
-    /// The same.
+    /// ``description``, which is also the `localizedDescription`.
     public var errorDescription: String? { description }
 }

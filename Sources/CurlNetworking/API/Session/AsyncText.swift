@@ -51,7 +51,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             try await next(isolation: nil)
         }
 
-        /// The same on the caller's actor.
+        /// The next Unicode scalar, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
             guard let first = try await nextByte(isolation: actor) else { return nil }
             guard let (length, initial) = Self.lead(first) else { return Self.replacement }
@@ -140,7 +140,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             try await next(isolation: nil)
         }
 
-        /// The same on the caller's actor.
+        /// The next character, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
             while let scalar = try await nextScalar(isolation: actor) {
                 if count == Self.longest { recognizer = Unicode._CharacterRecognizer() }
@@ -200,7 +200,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             try await next(isolation: nil)
         }
 
-        /// The same on the caller's actor.
+        /// The next line, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
             while let byte = try await nextByte(isolation: actor) {
                 line.append(byte)

@@ -1,10 +1,14 @@
 import Foundation
 
-// The async methods. Each cancels its transfer when its Swift task is cancelled, and then throws `URLError.cancelled`. The result is
-// delivered from the event loop, without going through the delegate queue.
+// The async methods. Each cancels its transfer when its Swift task is cancelled. The result is delivered from the event loop, without going
+// through the delegate queue.
 
 extension URLSession {
     /// The response to `request`, and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(for:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func data(
         for request: URLRequest,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -15,6 +19,10 @@ extension URLSession {
     }
 
     /// The response to a GET of `url`, and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func data(
         from url: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -23,6 +31,10 @@ extension URLSession {
     }
 
     /// Sends `request` with the file's content, and returns the response and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:fromfile:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(
         for request: URLRequest,
         fromFile fileURL: URL,
@@ -34,6 +46,10 @@ extension URLSession {
     }
 
     /// Sends `request` with `bodyData`, and returns the response and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(
         for request: URLRequest,
         from bodyData: Data,
@@ -46,6 +62,10 @@ extension URLSession {
 
     /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks for the body's file on the
     /// caller's thread, which may wait for the file system.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(resumefrom:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(
         resumeFrom resumeData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -56,6 +76,10 @@ extension URLSession {
     }
 
     /// The response to `request`, and a temporary file with its body. Moving or removing the file is up to the caller.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(for:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func download(
         for request: URLRequest,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -66,6 +90,10 @@ extension URLSession {
     }
 
     /// The response to a GET of `url`, and a temporary file with its body. Moving or removing the file is up to the caller.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func download(
         from url: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -74,6 +102,10 @@ extension URLSession {
     }
 
     /// Resumes a download; see ``downloadTask(withResumeData:)``. Moving or removing the file is up to the caller.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(resumefrom:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func download(
         resumeFrom resumeData: Data,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -87,6 +119,8 @@ extension URLSession {
     ///
     /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
     /// ``URLSession/getTasksWithCompletionHandler(_:)``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/tasks>
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
@@ -98,6 +132,8 @@ extension URLSession {
     ///
     /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
     /// ``URLSession/getAllTasks(completionHandler:)``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/alltasks>
     public var allTasks: [URLSessionTask] {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
@@ -133,6 +169,8 @@ extension URLSession: _URLSessionAdditions {}
 extension _URLSessionAdditions where Self: URLSession {
     /// Makes later requests use new connections, and waits for storages and for a background session's agent, as
     /// ``flush(completionHandler:)`` does.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     public func flush() async {
         await withCheckedContinuation { continuation in
             flush { continuation.resume() }
@@ -140,6 +178,8 @@ extension _URLSessionAdditions where Self: URLSession {
     }
 
     /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/reset(completionhandler:)>
     public func reset() async {
         await withCheckedContinuation { continuation in
             reset { continuation.resume() }
@@ -149,21 +189,37 @@ extension _URLSessionAdditions where Self: URLSession {
     // Without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol's requirement.
 
     /// The response to `request`, and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(for:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func data(for request: URLRequest) async throws -> (Data, URLResponse) {
         try await data(for: request, delegate: nil)
     }
 
     /// The response to a GET of `url`, and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func data(from url: URL) async throws -> (Data, URLResponse) {
         try await data(from: url, delegate: nil)
     }
 
     /// Sends `request` with the file's content, and returns the response and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:fromfile:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(for request: URLRequest, fromFile fileURL: URL) async throws -> (Data, URLResponse) {
         try await upload(for: request, fromFile: fileURL, delegate: nil)
     }
 
     /// Sends `request` with `bodyData`, and returns the response and its whole body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
         try await upload(for: request, from: bodyData, delegate: nil)
     }

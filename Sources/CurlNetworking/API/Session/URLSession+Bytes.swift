@@ -2,6 +2,10 @@ import Foundation
 
 extension _URLSessionAdditions where Self: URLSession {
     /// The response to `request`, and its body as it arrives.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/bytes(for:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func bytes(
         for request: URLRequest,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -21,6 +25,10 @@ extension _URLSessionAdditions where Self: URLSession {
     }
 
     /// The response to a GET of `url`, and its body as it arrives.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/bytes(from:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func bytes(
         from url: URL,
         delegate: (any URLSessionTaskDelegate)? = nil
@@ -77,7 +85,7 @@ extension URLSession {
                 try await next(isolation: nil)
             }
 
-            /// The same on the caller's actor: no byte that has arrived costs a change of threads.
+            /// The next byte, without leaving the caller's actor: no byte that has arrived costs a change of threads.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
                 if position < piece.endIndex {
                     defer { position += 1 }
@@ -126,7 +134,7 @@ extension URLSession {
                 try await next(isolation: nil)
             }
 
-            /// The same on the caller's actor.
+            /// The next chunk, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
                 guard !isOver else { return nil }
                 isOver = true

@@ -7,6 +7,8 @@ import Foundation
 /// completion. A session that is dropped without being invalidated releases everything once the tasks that were resumed are done. Safe to use
 /// from any thread.
 ///
+/// A new task is suspended: ``URLSessionTask/resume()`` starts it. Creating one in an invalidated session is a programming error, and traps.
+///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     // @unchecked: the property never changes, and its value guards itself.
@@ -15,9 +17,13 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     private static let sharedSession = URLSession(shared: .default)
 
     /// The session for simple requests: default configuration, no delegate. Invalidating it has no effect.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/shared>
     open class var shared: URLSession { sharedSession }
 
-    /// A session with a copy of `configuration`, and no delegate.
+    /// A session with a copy of `configuration`, and no delegate. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/init(configuration:)>
     public init(configuration: URLSessionConfiguration) {
         core = Self.makeCore(configuration, nil, nil)
         super.init()
@@ -25,12 +31,14 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         beginBackgroundTasks()
     }
 
-    /// A session.
+    /// A session with a copy of `configuration`. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
     ///
     /// - Parameters:
     ///   - configuration: Copied: later changes to it have no effect.
     ///   - delegate: Kept until `urlSession(_:didBecomeInvalidWithError:)` has returned.
     ///   - queue: The queue on which the delegate and completion handlers are called; nil for a serial queue of the session's own.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/init(configuration:delegate:delegatequeue:)>
     public init(
         configuration: URLSessionConfiguration,
         delegate: (any URLSessionDelegate)?,
@@ -100,17 +108,25 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     // MARK: - Properties
 
     /// The queue on which the delegate and completion handlers are called.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delegatequeue>
     open var delegateQueue: OperationQueue { core.deliveryQueue.operations }
 
     /// The delegate, until it has been told that the session is invalid.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delegate>
     open var delegate: (any URLSessionDelegate)? { core.delegates.base }
 
     /// A copy of the session's configuration. Changes have no effect on the session.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/configuration>
     open var configuration: URLSessionConfiguration {
         core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
     }
 
     /// The program's own description of the session.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/sessiondescription>
     open var sessionDescription: String? {
         get { core.description }
         set { core.description = newValue }
@@ -121,12 +137,16 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Takes no new tasks, lets the existing ones finish, and then becomes invalid. No effect on ``shared``.
     ///
     /// A task that was never resumed is waited for as long as the program holds it, and released at once otherwise.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/finishtasksandinvalidate()>
     open func finishTasksAndInvalidate() {
         guard self !== Self.sharedSession else { return }
         core.invalidate(self, cancellingTasks: false)
     }
 
     /// Cancels all tasks and becomes invalid. No effect on ``shared``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/invalidateandcancel()>
     open func invalidateAndCancel() {
         guard self !== Self.sharedSession else { return }
         core.invalidate(self, cancellingTasks: true)
@@ -136,6 +156,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// requests of tasks that are running already.
     ///
     /// `completionHandler` is called on the delegate queue.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/reset(completionhandler:)>
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let (core, configuration) = (core, core.configuration)
         core.forgetCredentials()
@@ -175,6 +197,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     ///
     /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/gettaskswithcompletionhandler(_:)>
     open func getTasksWithCompletionHandler(
         _ completionHandler:
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
@@ -203,6 +227,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     ///
     /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/getalltasks(completionhandler:)>
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
         core.afterTelling {
             self.core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
@@ -211,8 +237,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Data tasks
     //
-    // All tasks start suspended. Creating one in an invalidated session is a programming error and traps. None of these methods calls another: a
-    // subclass may override any of them with a call of any other's original.
+    // None of these methods calls another: a subclass may override any of them with a call of any other's original.
 
     /// A task that delivers the response to `request` to the delegate.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
@@ -243,16 +268,22 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     // MARK: - Upload tasks
 
     /// A task that sends `request` with the file's content as its body. The file is read as it is sent.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:fromfile:)>
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
         makeUploadTask(request, .file(fileURL), .delegate)
     }
 
     /// A task that sends `request` with `bodyData` as its body.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:from:)>
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         makeUploadTask(request, .data(bodyData), .delegate)
     }
 
     /// A task that sends `request` with the file's content as its body, and passes the response to `completionHandler`.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:fromfile:completionhandler:)>
     open func uploadTask(
         with request: URLRequest,
         fromFile fileURL: URL,
@@ -262,6 +293,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A task that sends `request` with `bodyData` (nil for none), and passes the response to `completionHandler`.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:from:completionhandler:)>
     open func uploadTask(
         with request: URLRequest,
         from bodyData: Data?,
@@ -272,6 +305,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// A task that sends `request` with the content of a stream as its body: the one that the delegate returns from
     /// `urlSession(_:task:needNewBodyStream:)`, or else its `httpBodyStream`.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withstreamedrequest:)>
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         makeUploadTask(request, .stream, .delegate)
     }
@@ -282,8 +317,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Looks for the body's file on the caller's thread, which may wait for the file system.
     ///
     /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
-    /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes uploads from files alone. The body of a streamed upload comes from the delegate's
-    /// `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.
+    /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes uploads from files alone. The body of a streamed upload comes
+    /// from the delegate's `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:)>
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
@@ -291,6 +326,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A task that continues an upload, and passes the response to `completionHandler`; see ``uploadTask(withResumeData:)``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:completionhandler:)>
     open func uploadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -314,6 +351,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the partial file is gone or
     /// changed, it starts from zero.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/downloadtask(withresumedata:)>
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         makeDownloadTask(resumeData, .downloadDelegate)
     }
@@ -336,6 +375,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// A task that continues a download, for `completionHandler`; see ``downloadTask(withResumeData:)``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/downloadtask(withresumedata:completionhandler:)>
     open func downloadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
@@ -352,14 +393,16 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeWebSocketTask(makeRequest(url), protocols: [])
     }
 
-    /// The same, for a server that speaks one of `protocols`, the preferred one first. It needn't choose one:
+    /// A task that opens a web socket at `url`, offering `protocols`, the preferred one first. The server needn't choose one:
     /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` says which it chose. Names that aren't tokens (RFC 6455 §4.1) fail the task.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/websockettask(with:protocols:)>
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         makeWebSocketTask(makeRequest(url), protocols: protocols)
     }
 
-    /// A task that opens a web socket with the fields of `request`, which is sent as a GET without a body. A field `Sec-WebSocket-Protocol` names
-    /// the protocols that the program speaks, or else that field of the configuration's `httpAdditionalHeaders`.
+    /// A task that opens a web socket with the fields of `request`, which is sent as a GET without a body. A field `Sec-WebSocket-Protocol`
+    /// names the protocols that the program speaks, or else that field of the configuration's `httpAdditionalHeaders`.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         let field = request.value(forHTTPHeaderField: WebSocketHandshake.protocolField)
         return makeWebSocketTask(request, protocols: WebSocketHandshake.protocols(in: field))

@@ -48,7 +48,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     ///   - completionHandler: Gets the bytes, whether the other side has ended and these were the last, and an error. At the end there may
     ///     be fewer bytes than the minimum, or none. If the connection fails first, it gets the bytes that came before, and the error.
     ///
-    /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/readdata(ofminlength:maxlength:timeout:completionhandler:)>
+    /// Source:
+    /// <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/readdata(ofminlength:maxlength:timeout:completionhandler:)>
     open func readData(
         ofMinLength minBytes: Int,
         maxLength maxBytes: Int,
@@ -60,8 +61,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The same in async form: returns the bytes, and whether they are the last. If it throws, the bytes that came for it go to the next read,
-    /// unless the task was cancelled. Cancelling the Swift task that waits doesn't end it; see <doc:ErrorCodes>.
+    /// The async form of reading: returns the bytes, and whether they are the last. If it throws, the bytes that came for it go to the next
+    /// read, unless the task was cancelled. Cancelling the Swift task that waits doesn't end it; see <doc:ErrorCodes>.
     open func readData(
         ofMinLength minBytes: Int,
         maxLength maxBytes: Int,
@@ -94,7 +95,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         add(.write(data, timeout: Self.timeout(timeout), .handler(completionHandler))) { completionHandler($0) }
     }
 
-    /// The same in async form: returns once the system has all of the bytes. Cancelling the Swift task that waits doesn't end it.
+    /// The async form of writing: returns once the system has all of the bytes. Cancelling the Swift task that waits doesn't end it.
     open func write(_ data: Data, timeout: TimeInterval) async throws {
         let timeout = Self.timeout(timeout)
         try await withUnsafeThrowingContinuation { continuation in

@@ -72,6 +72,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     // MARK: - Control
 
     /// Undoes one suspension; the task runs when none is left.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/resume()>
     open func resume() {
         engine?.resume(self)
     }
@@ -85,6 +87,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     /// Ends the task with `URLError.cancelled`, unless its owner has already been told of another end.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/cancel()>
     open func cancel() {
         engine?.cancel(self)
     }
@@ -92,26 +96,40 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     // MARK: - Identity
 
     /// The task's number, unique in its session.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/taskidentifier>
     open var taskIdentifier: Int { engine?.identifier ?? 0 }
 
     /// The request the task was created with.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/originalrequest>
     open var originalRequest: URLRequest? { engine?.originalRequest }
 
     /// The request being processed: the original one, or the latest redirect's.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/currentrequest>
     open var currentRequest: URLRequest? { engine?.snapshot.currentRequest }
 
     /// The response, once its head has arrived.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/response>
     open var response: URLResponse? { engine?.snapshot.response?.object }
 
     /// Why the task failed; nil until it has completed, and if it succeeded.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/error>
     open var error: (any Error)? { engine?.snapshot.error }
 
     /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over. Calls on it still reach the
     /// download task, because the program can't know when the change happens.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.property>
     open var state: URLSessionTask.State { engine?.state(of: self) ?? .suspended }
 
     /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
     /// resumed.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/delegate>
     open var delegate: (any URLSessionTaskDelegate)? {
         get {
             switch backing {
@@ -128,6 +146,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     /// The program's own description of the task.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/taskdescription>
     open var taskDescription: String? {
         get { settings.description }
         set { changeSettings { $0.description = newValue } }
@@ -146,6 +166,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// At that time the delegate is asked what to do, in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
     /// session; on Apple's platforms only in background sessions. No delegate is asked about stream tasks, or in background sessions.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/earliestbegindate>
     open var earliestBeginDate: Date? {
         get { settings.earliestBeginDate }
         set { changeSettings { $0.earliestBeginDate = newValue } }
@@ -173,6 +195,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     ///
     /// It changes on the session's delegate queue, and must be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
     /// before the task is resumed.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/progress>
     open var progress: Progress {
         switch backing {
         case .engine(let engine): engine.progress(of: self)
@@ -181,25 +205,37 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     }
 
     /// Bytes of the response's body received so far; for a resumed download, in total.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesreceived>
     open var countOfBytesReceived: Int64 { engine?.snapshot.counters.received ?? 0 }
 
     /// Bytes of the request's body sent so far, counted from zero for each request that the task makes; when an upload is resumed, from its
     /// offset.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytessent>
     open var countOfBytesSent: Int64 { engine?.snapshot.counters.sent ?? 0 }
 
     /// The length of the response's body in bytes, or `NSURLSessionTransferSizeUnknown`.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesexpectedtoreceive>
     open var countOfBytesExpectedToReceive: Int64 { engine?.snapshot.counters.expectedToReceive ?? 0 }
 
     /// The length of the request's body in bytes, or `NSURLSessionTransferSizeUnknown`. For data and files it is known from creation on.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesexpectedtosend>
     open var countOfBytesExpectedToSend: Int64 { engine?.snapshot.counters.expectedToSend ?? 0 }
 
     /// The program's own estimate of the bytes to be received, for scheduling; no effect on Linux.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesclientexpectstoreceive>
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { settings.expectsToReceive }
         set { changeSettings { $0.expectsToReceive = newValue } }
     }
 
     /// The program's own estimate of the bytes to be sent, for scheduling; no effect on Linux.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesclientexpectstosend>
     open var countOfBytesClientExpectsToSend: Int64 {
         get { settings.expectsToSend }
         set { changeSettings { $0.expectsToSend = newValue } }
@@ -207,11 +243,17 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: - Priorities
 
-    /// 0.5
+    /// The priority of a task for which none is set: 0.5.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/defaultpriority>
     public static let defaultPriority: Float = 0.5
-    /// 0.25
+    /// A priority below the default, 0.25: such tasks wait longer for a connection. See ``priority``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/lowpriority>
     public static let lowPriority: Float = 0.25
-    /// 0.75
+    /// A priority above the default, 0.75: such tasks get a connection before others. See ``priority``.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/highpriority>
     public static let highPriority: Float = 0.75
 }
 

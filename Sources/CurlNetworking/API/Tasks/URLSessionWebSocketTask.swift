@@ -2,9 +2,9 @@ import Foundation
 
 /// A connection over which messages go in both directions (RFC 6455).
 ///
-/// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open.
-/// When the task is over, calls fail with its error, or with `networkConnectionLost` if it has none. Messages that had arrived before can still be
-/// received, unless the task was cancelled. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
+/// Everything may be called from any thread at any time, even before the task is resumed: messages wait until the web socket is open. When
+/// the task is over, calls fail with its error, or with `networkConnectionLost` if it has none. Messages that had arrived before can still
+/// be received, unless the task was cancelled. Handlers are called on the session's delegate queue. See <doc:WebSockets>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
@@ -152,7 +152,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         cancel(withStatus: closeCode.rawValue, reason: reason)
     }
 
-    /// The same with any status, such as one of the program's own. An addition of this module.
+    /// Closes the web socket with any status, such as one of the program's own. An addition of this module.
     public func cancel(withStatus status: Int, reason: Data?) {
         if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
     }
@@ -161,7 +161,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// connection is lost without either; `.invalid` before that, or if the status isn't a case of ``CloseCode``.
     open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
 
-    /// The same as a number; nil for none. An addition of this module.
+    /// The close status as a number, even if it isn't a case of ``CloseCode``; nil for none. An addition of this module.
     public var closeStatus: Int? { exchange?.closeCode }
 
     /// The reason in that close frame.

@@ -105,8 +105,8 @@ final class AgentAttempt: @unchecked Sendable {
     /// The name of the closed file, which the caller owns from then on; nil if there is none.
     func takeFile() -> String? { file.take() }
 
-    /// The name of the file with what has come of the response to an upload that failed, which the caller owns from then on; nil if there is none,
-    /// or it can't be kept.
+    /// The name of the file with what has come of the response to an upload that failed, which the caller owns from then on; nil if there
+    /// is none, or it can't be kept.
     func takeIncompleteBody() -> String? {
         guard body != nil else { return nil }
         _ = try? closeFile()

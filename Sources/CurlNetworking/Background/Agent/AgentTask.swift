@@ -9,8 +9,8 @@ final class AgentTask: @unchecked Sendable {
     private enum Phase {
         /// Nothing is being transferred or will be: the task is suspended.
         case idle
-        /// The program's partial file is on its way to the session's folder, and the first attempt waits for it. So does a cancellation, which may
-        /// have this reason.
+        /// The program's partial file is on its way to the session's folder, and the first attempt waits for it. So does a cancellation,
+        /// which may have this reason.
         case takingOver(URLError.BackgroundTaskCancelledReason?)
         case running(AgentAttempt)
         /// The network has failed; the next attempt begins after a delay.
@@ -462,8 +462,8 @@ final class AgentTask: @unchecked Sendable {
         attempt.discard()
     }
 
-    /// Records the end before the file is on disk, which takes long for a long file: the next agent finds it if this one is killed meanwhile. After
-    /// a loss of power, its length says whether it is all there.
+    /// Records the end before the file is on disk, which takes long for a long file: the next agent finds it if this one is killed
+    /// meanwhile. After a loss of power, its length says whether it is all there.
     private func sync(_ file: String, of attempt: AgentAttempt) {
         let ending = prepareEnd(nil, file: attempt.takeFile(), resumeData: nil)
         attempt.discard()

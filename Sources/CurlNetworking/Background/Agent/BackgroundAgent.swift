@@ -78,8 +78,8 @@ final class BackgroundAgent: @unchecked Sendable {
         try result.get()
     }
 
-    /// Continues the tasks of all sessions. Those that can't be read at the moment are tried again for some two minutes, and when a program comes
-    /// for them.
+    /// Continues the tasks of all sessions. Those that can't be read at the moment are tried again for some two minutes, and when a program
+    /// comes for them.
     private func loadAll() {
         isLoadComing = false
         if !load(), readBackoff.failures < Self.maximumReadAttempts {

@@ -2,7 +2,8 @@ import Foundation
 
 /// The tasks with which an agent does a background session's transfers.
 extension URLSession {
-    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no credentials.
+    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no
+    /// credentials.
     func makeUploadTask(
         _ request: URLRequest,
         of file: UploadedFile,

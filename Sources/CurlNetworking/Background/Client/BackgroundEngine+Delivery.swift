@@ -100,8 +100,8 @@ extension BackgroundEngine {
         readBody()
     }
 
-    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or there is no room. Blocks:
-    /// on another file system the file is copied. Any thread.
+    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or there is no room.
+    /// Blocks: on another file system the file is copied. Any thread.
     private func takeResumeData(of ending: TaskEnding, _ files: URL) -> Data? {
         let directory = session.settings.temporaryDirectory
         guard let data = ending.resumeData else {

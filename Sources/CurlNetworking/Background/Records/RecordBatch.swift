@@ -2,9 +2,9 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The records of tasks that arrived together, in one file, which costs a single wait for the disk: one record in each line. The file
-/// never grows. A record is made void by overwriting its line, which also works on a full disk: it may contain credentials. The file is removed with
-/// its last record.
+/// The records of tasks that arrived together, in one file, which costs a single wait for the disk: one record in each line. The file never
+/// grows. A record is made void by overwriting its line, which also works on a full disk: it may contain credentials. The file is removed
+/// with its last record.
 ///
 /// A task whose record changes gets its own file. Used by the agent, on its queue.
 ///

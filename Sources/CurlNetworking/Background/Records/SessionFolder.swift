@@ -153,8 +153,8 @@ struct SessionFolder {
         return names
     }
 
-    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside. Throws if a record can't be read at the moment: then
-    /// it isn't known which files belong to tasks.
+    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside. Throws if a record can't be read at the
+    /// moment: then it isn't known which files belong to tasks.
     func readTasks() throws(SystemError) -> [StoredTask] {
         let names = try names
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
@@ -253,8 +253,8 @@ struct SessionFolder {
 
     // MARK: - Files
 
-    /// Removes files that belong to no task, left behind by agents that were killed. Spares and returns new ones that are shorter than `size`, in bytes: if
-    /// a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
+    /// Removes files that belong to no task, left behind by agents that were killed. Spares and returns new ones that are shorter than
+    /// `size`, in bytes: if a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
     func removeFiles(except known: Set<String>, longerThan size: Int64) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? []
         var spared: [String] = []

@@ -73,8 +73,8 @@ struct StoredTask {
         }
     }
 
-    /// False if the response's file isn't what the ending says: after a loss of power, or if the file was removed. The task hasn't ended then, or
-    /// has failed if its request may not be sent twice. One that has failed anyway has nothing of its response.
+    /// False if the response's file isn't what the ending says: after a loss of power, or if the file was removed. The task hasn't ended
+    /// then, or has failed if its request may not be sent twice. One that has failed anyway has nothing of its response.
     mutating func checkFile() -> Bool {
         guard let ending = record.ending, let file = ending.file else { return true }
         if let length = folder.length(ofFile: file), length == ending.fileLength ?? length { return true }

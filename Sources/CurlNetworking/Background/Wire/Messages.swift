@@ -132,8 +132,8 @@ struct TaskWish: Codable, Sendable, Equatable {
     var isSuspended: Bool
     var cancellation: Cancellation?
     var settings: TaskSettings
-    /// Names the task's own delegate, or the object that it stands in for, if that decides about connections: tasks with the same share decisions and
-    /// connections, and no others use them. nil if the session's delegate decides.
+    /// Names the task's own delegate, or the object that it stands in for, if that decides about connections: tasks with the same share
+    /// decisions and connections, and no others use them. nil if the session's delegate decides.
     var decider: UUID?
 
     var withoutDescription: TaskWish {

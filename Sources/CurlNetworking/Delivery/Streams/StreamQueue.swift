@@ -73,8 +73,8 @@ struct StreamQueue<Reader, Writer> {
 
     // MARK: - What the program wants
 
-    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out. Too few bytes for a read that fails
-    /// with the task are given to the reader if it takes them, and otherwise to the next read.
+    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out. Too few bytes for a read that
+    /// fails with the task are given to the reader if it takes them, and otherwise to the next read.
     mutating func read(
         _ minimum: Int,
         _ maximum: Int,

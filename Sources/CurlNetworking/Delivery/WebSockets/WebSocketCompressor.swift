@@ -31,8 +31,8 @@ final class WebSocketCompressor: @unchecked Sendable {
         return mayCompress
     }
 
-    /// The next piece of the message that has been begun: see `MessageDeflater`. If zlib fails, this and all other messages can only be sent as they
-    /// are.
+    /// The next piece of the message that has been begun: see `MessageDeflater`. If zlib fails, this and all other messages can only be
+    /// sent as they are.
     func compress(_ piece: UnsafeRawBufferPointer, isLast: Bool) -> [UInt8]? {
         let compressed = deflater?.deflate(piece, isLast: isLast)
         // Part of the message may be in the deflater's window, but not in the server's.

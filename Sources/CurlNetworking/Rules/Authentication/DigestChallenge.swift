@@ -111,8 +111,8 @@ struct DigestChallenge: Sendable, Equatable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// RFC 7616 §3.4: a name that isn't plain ASCII is hashed, or percent-encoded if the server announces UTF-8. For others it is in UTF-8 too, as
-    /// browsers and libcurl send it, unless it could end the line.
+    /// RFC 7616 §3.4: a name that isn't plain ASCII is hashed, or percent-encoded if the server announces UTF-8. For others it is in UTF-8
+    /// too, as browsers and libcurl send it, unless it could end the line.
     private func userPart(_ user: String) -> String {
         if hashesUser { return "username=\"\(digest.hex("\(user):\(realm)"))\"" }
         let isPlain = user.utf8.allSatisfy { (0x20..<0x7f).contains($0) }

@@ -33,8 +33,8 @@ struct CacheDirectives: Equatable, Sendable {
         return TimeInterval(min(Int64(argument) ?? .max, Int64(Int32.max)))
     }
 
-    /// Whether the server has to be asked before each use (§5.2.2.4). So it has for what forbids storing, which only a program or a protocol class
-    /// stores.
+    /// Whether the server has to be asked before each use (§5.2.2.4). So it has for what forbids storing, which only a program or a
+    /// protocol class stores.
     var forbidUseUnasked: Bool { contains("no-cache") || contains("no-store") }
 
     /// Whether the directive is there without an argument.

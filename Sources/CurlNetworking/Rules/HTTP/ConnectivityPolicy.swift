@@ -9,7 +9,8 @@ enum ConnectivityPolicy {
         return isLackOfConnectivity(error.code, in: error.transferPhase)
     }
 
-    /// `phase` is how far the transfer had got. Once there is a connection to the host, no failure counts: the server may have acted on the request.
+    /// `phase` is how far the transfer had got. Once there is a connection to the host, no failure counts: the server may have acted on the
+    /// request.
     static func isLackOfConnectivity(_ code: URLError.Code, in phase: TransferPhase?) -> Bool {
         switch phase {
         case .resolving, .connecting, .preparing, nil: break

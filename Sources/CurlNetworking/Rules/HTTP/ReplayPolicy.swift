@@ -53,9 +53,9 @@ enum ReplayPolicy {
         }
     }
 
-    /// Whether libcurl (7.88) has lost the answer to an upload over HTTP/2: if a stream is reset behind a response that came before the whole body
-    /// (RFC 9113 §8.1) and is read together with that, libcurl drops the response, and then finds the stream closed. For any other failure with
-    /// this code it has a text of its own.
+    /// Whether libcurl (7.88) has lost the answer to an upload over HTTP/2: if a stream is reset behind a response that came before the
+    /// whole body (RFC 9113 §8.1) and is read together with that, libcurl drops the response, and then finds the stream closed. For any
+    /// other failure with this code it has a text of its own.
     static func isLossOfAnswer(_ failure: TransferFailure) -> Bool {
         failure.code == .http2Stream && failure.text == failure.code.text
     }

@@ -1,6 +1,7 @@
 import CurlTransport
 
-/// The time that a task may take in total (`timeoutIntervalForResource`). The clock is stopped before the task's begin date and while the task is suspended.
+/// The time that a task may take in total (`timeoutIntervalForResource`). The clock is stopped before the task's begin date and while the
+/// task is suspended.
 struct ResourceClock: Equatable, Sendable {
     private enum State: Equatable, Sendable {
         case running(end: MonotonicTime)

@@ -22,8 +22,8 @@ extension ResponseHead {
         return .none
     }
 
-    /// The coding of the complete body, from `Content-Encoding` (RFC 9110 §8.4). With an unknown coding, such as `aws-chunked`, the whole body is
-    /// delivered as it is, so that the field stays true.
+    /// The coding of the complete body, from `Content-Encoding` (RFC 9110 §8.4). With an unknown coding, such as `aws-chunked`, the whole
+    /// body is delivered as it is, so that the field stays true.
     var namedCoding: Coding {
         guard self["Content-Encoding"] != nil else { return .none }
         guard let names = elements(of: "Content-Encoding") else { return .tooMany(ListField.maximumElements + 1) }

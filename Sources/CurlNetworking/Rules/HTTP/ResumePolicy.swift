@@ -120,8 +120,8 @@ enum ResumePolicy {
         request.httpBody?.isEmpty ?? true && request.httpBodyStream == nil
     }
 
-    /// What to resume with later, once some of the body that follows `head` is there; nil if it can't be resumed: the request, or the session with
-    /// its `additional` fields, wants only a part, or the body doesn't begin at the first byte.
+    /// What to resume with later, once some of the body that follows `head` is there; nil if it can't be resumed: the request, or the
+    /// session with its `additional` fields, wants only a part, or the body doesn't begin at the first byte.
     static func representation(
         of head: ResponseHead,
         to request: URLRequest,

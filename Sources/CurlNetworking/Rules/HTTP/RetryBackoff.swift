@@ -22,8 +22,8 @@ struct RetryBackoff: Sendable {
         failures = 0
     }
 
-    /// The work has come as far as `position`, in bytes: if that is well beyond where it has been, attempts are worth making again. One that begins
-    /// anew and ends where others did changes nothing.
+    /// The work has come as far as `position`, in bytes: if that is well beyond where it has been, attempts are worth making again. One
+    /// that begins anew and ends where others did changes nothing.
     mutating func noteProgress(to position: Int64) {
         guard position > furthest, position - furthest >= Self.minimumProgress else { return }
         furthest = position

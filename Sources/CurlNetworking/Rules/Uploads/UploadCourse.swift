@@ -177,8 +177,8 @@ struct UploadCourse: Equatable, Sendable {
         if let new = head.uploadAppendLimit { limit = new }
     }
 
-    /// The next request sends what follows `offset`. A body of unknown length is sent as a whole: only after a request has begun could it be told
-    /// whether its piece is the last.
+    /// The next request sends what follows `offset`. A body of unknown length is sent as a whole: only after a request has begun could it
+    /// be told whether its piece is the last.
     private mutating func append(from offset: Int64) {
         var rest = UploadRest(from: offset, of: length)
         let most = min(limit ?? .max, tolerated ?? .max)

@@ -57,8 +57,8 @@ struct WebSocketCloseHandshake: Equatable {
         (self.closeTimeout, self.disconnectTimeout) = (closeTimeout, disconnectTimeout)
     }
 
-    /// Whether messages that arrive still count. Once the program wants to close, none does: a server that waits for its own to be read would never
-    /// take those that are to be sent before the close frame.
+    /// Whether messages that arrive still count. Once the program wants to close, none does: a server that waits for its own to be read
+    /// would never take those that are to be sent before the close frame.
     var isReceiving: Bool { state == .open }
 
     /// Whether messages and pings may be sent.

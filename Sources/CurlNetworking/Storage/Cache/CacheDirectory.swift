@@ -118,8 +118,8 @@ final class CacheDirectory: Sendable {
 
     // MARK: - All entries
 
-    /// Lists the whole directory, and removes temporary files that killed processes left. Nothing where it is a symbolic link or another user's: the files
-    /// there are none of ours.
+    /// Lists the whole directory, and removes temporary files that killed processes left. Nothing where it is a symbolic link or another
+    /// user's: the files there are none of ours.
     func list() -> [Item] {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { return [] }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The names of private files in the directory for temporary files: unguessable, and different for each purpose. Resume data is untrusted, and must
-/// not have a file taken for one of another purpose: what is in a download's file, a server has written.
+/// The names of private files in the directory for temporary files: unguessable, and different for each purpose. Resume data is untrusted,
+/// and must not have a file taken for one of another purpose: what is in a download's file, a server has written.
 package enum TemporaryName: String, CaseIterable {
     /// Owned by the process that holds the file's lock; abandoned if none does: see `AbandonedFiles`.
     case active = "CurlNetworkingTransfer_"

@@ -77,8 +77,8 @@ final class ReadableFile: Sendable {
         WorkThreads.namedFiles.run { close(descriptor) }
     }
 
-    /// Puts what the system has in memory from `offset` on into `buffer`. Returns how many bytes; nil if it has none, can't tell, or fails. Never
-    /// blocks.
+    /// Puts what the system has in memory from `offset` on into `buffer`. Returns how many bytes; nil if it has none, can't tell, or fails.
+    /// Never blocks.
     func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
         var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
         let count = uninterrupted { preadv2(descriptor, &part, 1, off_t(offset), RWF_NOWAIT) }

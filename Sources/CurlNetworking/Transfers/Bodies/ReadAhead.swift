@@ -56,7 +56,8 @@ final class ReadAhead: @unchecked Sendable {
         case failed(URLError)
     }
 
-    /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep all that was ever in it as long as it isn't empty.
+    /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep all that was ever in it as long as it
+    /// isn't empty.
     private struct Pieces {
         private(set) var count = 0
         private var pieces = Fifo<Data>()

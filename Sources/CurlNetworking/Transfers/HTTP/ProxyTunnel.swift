@@ -51,7 +51,8 @@ struct ProxyTunnel {
         (head ?? interim).flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
 
-    /// The same, if that is why the transfer has failed: a proxy that stopped in the middle of its response, or never finishes it, hasn't refused.
+    /// The same, if that is why the transfer has failed: a proxy that stopped in the middle of its response, or never finishes it, hasn't
+    /// refused.
     func refusal(before failure: TransferFailure) -> ResponseHead? {
         failure.code == .operationTimedOut || failure.code == .weirdServerReply ? nil : refusal
     }

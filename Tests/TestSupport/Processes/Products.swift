@@ -7,7 +7,7 @@ package enum Products {
 
     /// The repository.
     package static let sources = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
     /// The path of a program that is built beside the tests.
     package static func program(_ name: String) throws -> String {
