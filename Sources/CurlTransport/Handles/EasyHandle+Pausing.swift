@@ -52,7 +52,4 @@ extension EasyHandle {
 
     /// Whether a result is held back.
     var hasResult: Bool { pausing.result != nil }
-
-    /// The result held back, unless the transfer is still paused.
-    func takeResult() -> TransferResult? { pausing.isPaused ? nil : pausing.result.take() }
 }

@@ -184,9 +184,11 @@ package final class EasyHandle {
 
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         if pausing.isPaused { return .pause }
-        markUnsettled()
         let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
         if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
+        // libcurl 7.88 may ask again and again until the server takes the last bytes: that is no progress.
+        if case .bytes(0) = verdict, http2Input.saidEnd { return verdict }
+        markUnsettled()
         return verdict
     }
 

@@ -13,6 +13,8 @@ struct HTTP2InputState {
     /// How often it has been since the handler last said that nothing follows.
     private var reads = 0
     var bodyEnd = BodyEnd.notReached
+    /// libcurl was told that nothing follows what it has been given.
+    private(set) var saidEnd = false
     /// How much of the body libcurl was given.
     private(set) var givenBytes: Int64 = 0
     private var bytesReceived: Int64 = 0
@@ -49,11 +51,13 @@ struct HTTP2InputState {
     /// so this may be the one in which the end goes out.
     mutating func bodyEnded() {
         (wasReadFor, reads) = (false, 0)
+        saidEnd = true
     }
 
     /// libcurl gets the next bytes of the body.
     mutating func gave(_ count: Int) {
         givenBytes += Int64(count)
+        saidEnd = false
     }
 
     /// From now on libcurl may read again. Whether it has asked for more of the body.
@@ -66,7 +70,7 @@ struct HTTP2InputState {
     /// The body is sent again from an earlier point.
     mutating func rewound() {
         (wasReadFor, reads) = (false, 0)
-        (bodyEnd, givenBytes) = (.notReached, 0)
+        (bodyEnd, givenBytes, saidEnd) = (.notReached, 0, false)
     }
 
     mutating func hasGrown(to bytesReceived: Int64) -> Bool {

@@ -396,7 +396,7 @@ package final class Multi {
 
     private func finishTransfers() {
         while let easy = continued.popLast() {
-            if let result = easy.takeResult() { finish(easy, result) }
+            if let result = easy.pausing.takeResult() { finish(easy, result) }
         }
         var remaining: Int32 = 0
         while let pointer = handle.pointer, let message = curl_multi_info_read(pointer, &remaining) {

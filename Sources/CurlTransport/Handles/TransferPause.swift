@@ -11,6 +11,9 @@ struct TransferPause {
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
 
+    /// The result held back, unless the transfer is still paused.
+    mutating func takeResult() -> TransferResult? { isPaused ? nil : result.take() }
+
     /// A line of the response's head has come.
     mutating func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
 }

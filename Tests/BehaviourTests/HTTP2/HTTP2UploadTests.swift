@@ -59,6 +59,28 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
+    // libcurl 7.88 asks again and again for what follows while the last bytes, fewer than it can send at once, wait for the window.
+    @Test(
+        "One whose last bytes find no window waits for its time-out, and no longer",
+        arguments: [65_536, 66_000, 70_000]
+    )
+    func timeOut(length: Int) async throws {
+        let gate = Gate()
+        let server = try Server(window: 65_535) { _ in [.waitFor(gate)] }
+        defer { server.stop() }
+        defer { gate.open() }
+        let session = try NginxHTTP2.shared().session {
+            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForResource = 30
+        }
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(server.url(), method: "PUT")
+        request.httpBodyStream = InputStream(data: Self.content.prefix(length))
+        let error = await session.load(request).error
+        #expect(error?.code == .timedOut)
+        #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == false)
+    }
+
     @Test("One that is answered while it is being sent ends when it has been sent", arguments: [false, true])
     func answeredAtOnce(streams: Bool) async throws {
         let server = try Server(window: 1 << 20) { _ in Server.text("thanks") }

@@ -310,16 +310,16 @@ package final class ScriptedHTTP2Server: Sendable {
         let stream = request.stream
         switch step {
         case .headers(let block, let ends):
-            // A frame holds 16 KiB.
+            // A frame holds 16 KiB, and nothing may come between those of one head (RFC 9113 §6.10).
+            var frames = Data()
             var rest = block[...]
-            var isFirst = true
             repeat {
                 let part = rest.prefix(16384)
                 rest = rest.dropFirst(part.count)
-                let flags = (rest.isEmpty ? endHeaders : 0) | (isFirst && ends ? endStream : 0)
-                connection.send(isFirst ? .headers : .continuation, flags: flags, stream: stream, Data(part))
-                isFirst = false
+                let flags = (rest.isEmpty ? endHeaders : 0) | (frames.isEmpty && ends ? endStream : 0)
+                frames += frame(frames.isEmpty ? .headers : .continuation, flags: flags, stream: stream, Data(part))
             } while !rest.isEmpty
+            connection.send(frames)
         case .data(let data, let ends):
             connection.send(.data, flags: ends ? endStream : 0, stream: stream, data)
         case .endlessFrames:

@@ -43,8 +43,8 @@ enum CompletionPolicy {
         }
         let endsUpload = failure.isUnexplainedSendError && circumstances.hasSentBody
         if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
-        // The server has responded in full, and closed the connection (with HTTP/2, the stream) before it had read the whole body.
-        let isCutOff = [.sendError, .http2Stream].contains(failure.code)
+        // The server has responded in full, and closed the connection (or, with HTTP/2, the stream) before it had read the whole body.
+        let isCutOff = [.sendError, .http2Stream, .partialFile].contains(failure.code)
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure
     }
 

@@ -62,7 +62,7 @@ struct CompletionPolicyTests {
 
     @Test(
         "It has if the server stopped reading when it had responded in full",
-        arguments: [.sendError, .http2Stream] as [CurlCode]
+        arguments: [.sendError, .http2Stream, .partialFile] as [CurlCode]
     )
     func cutOff(_ failure: CurlCode) {
         #expect(code(failure, after: head(length: "9"), .init(arrivedCount: 9)) == nil)
