@@ -178,7 +178,7 @@ final class UploadStep: Step, @unchecked Sendable {
         let isUnreachable = ConnectivityPolicy.isLackOfConnectivity(error)
         if isUnreachable, context.steps.connectivity.waits { return .pass }
         if case .asking = course.stage, ending.loss != .none { return .pass }
-        guard isUnreachable || error.code == .networkConnectionLost else { return .pass }
+        guard isUnreachable || error.code == .networkConnectionLost || ending.loss != .none else { return .pass }
         guard course.resource != nil,
             (try? context.budget.spendResumption(of: request.url, at: course.gained)) != nil,
             course.lost() == .ask, let next = nextRequest

@@ -215,6 +215,34 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test(
+            "A gateway's error in place of the rest leaves what has come, and the download goes on",
+            arguments: [502, 503, 504]
+        )
+        func gatewayError(status: Int) async throws {
+            let body = LoopbackServer.Body.generated(length: 200_000, seed: 8)
+            let rig = try BackgroundRig { request in
+                let response = LoopbackServer.Response.resource(body, for: request, etag: "a")
+                switch request.ordinal {
+                case 1:
+                    return .pieces([.body(body[0..<100_000]), .reset, .body(body[100_000..<200_000])]).header(
+                        "ETag",
+                        "\"a\""
+                    )
+                case 2: return .status(status)
+                default: return response
+                }
+            }
+            defer { rig.end() }
+            let task = rig.download()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: 200_000))
+            #expect((task.response as? HTTPURLResponse)?.statusCode == 206)
+            let ranges = rig.server.requests.map { $0.header("Range") }
+            #expect(ranges.count == 3 && ranges[0] == nil && ranges[1] != nil && ranges[1] == ranges[2])
+            try await rig.finish()
+        }
+
         @Test("A checkpoint of a download that runs is no use to another, which starts over: both arrive whole")
         func checkpoint() async throws {
             let gate = Gate()

@@ -410,6 +410,7 @@ final class AgentTask: @unchecked Sendable {
             progress.currentRequest = RequestDescription(current)
             progress.currentRequest?.body = nil
         }
+        let error = error ?? stored.refusalForNow(in: task.response)
         if error == nil, attempt.failure == nil { return succeed(attempt) }
         defer { attempt.discard() }
         if let failure = attempt.failure { return end(aboutFile(failure), resumeData: nil) }

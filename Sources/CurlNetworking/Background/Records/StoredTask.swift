@@ -97,6 +97,18 @@ struct StoredTask {
         record.resumeData = new
     }
 
+    /// An error if `response` isn't the file, a part of which is here, but what a gateway or a busy server has said for the time being.
+    func refusalForNow(in response: URLResponse?) -> URLError? {
+        guard record.resumeData != nil, let status = (response as? HTTPURLResponse)?.statusCode,
+            ReplayPolicy.isTemporary(status: status)
+        else { return nil }
+        return URLError(
+            .cannotConnectToHost,
+            response?.url,
+            "The server answered a resumed download with status \(status)."
+        )
+    }
+
     private func partialFile(_ resumeData: Data?) -> PartialFile? {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }

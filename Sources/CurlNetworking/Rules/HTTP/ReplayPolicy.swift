@@ -20,11 +20,17 @@ enum ReplayPolicy {
     /// server may have broken the connection off after it had carried out the request, and libcurl would send it up to six times.
     ///
     /// - Parameters:
-    ///   - isRepetition: It has been sent before, and `ReplayStep` has it sent again.
+    ///   - isSingle: libcurl must not send it again at all: `ReplayStep` has had it sent before, or it appends to an upload at an offset that
+    ///     may have changed.
     ///   - takesSeveral: Authentication takes several requests, each of which counts as one to libcurl.
-    static func maximumSends(_ method: String, isRepetition: Bool, takesSeveral: Bool) -> Int? {
+    static func maximumSends(_ method: String, isSingle: Bool, takesSeveral: Bool) -> Int? {
         if mayBeRepeated(method) || takesSeveral { return nil }
-        return isRepetition ? 1 : 2
+        return isSingle ? 1 : 2
+    }
+
+    /// Whether a gateway has answered, or a server for the time being: the same request may have its response later (RFC 9110 §15.6.3–5).
+    static func isTemporary(status: Int) -> Bool {
+        [502, 503, 504].contains(status)
     }
 
     /// Whether the server had closed a kept connection before the request arrived, or closed it without a response, or says that it hasn't

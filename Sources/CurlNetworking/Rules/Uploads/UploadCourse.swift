@@ -165,7 +165,7 @@ struct UploadCourse: Equatable, Sendable {
 
     /// Whether something on the way has answered, and the upload's own response is missing.
     private static func isMissing(_ head: ResponseHead) -> Bool {
-        [502, 503, 504].contains(head.status) && head.isUploadComplete != true
+        ReplayPolicy.isTemporary(status: head.status) && head.isUploadComplete != true
     }
 
     /// Whether a success that doesn't say that the upload is complete means no more than that bytes were appended (draft-09 §4.4).

@@ -97,6 +97,24 @@ struct ResumableUploadTests {
         #expect(task.countOfBytesSent == 1_000_000 && task.progress.fractionCompleted == 1)
     }
 
+    // libcurl would send the same PATCH again, at an offset that the server has passed.
+    @Test(
+        "A rest whose answer is lost isn't sent again before the server was asked for its offset",
+        arguments: [700_000, 1_000_000]
+    )
+    func lostRest(cut: Int64) async throws {
+        let rig = try UploadRig(cuts: [300_000, cut])
+        defer { rig.stop() }
+        try rig.task(.data).resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(rig.upload.content == UploadRig.content && rig.upload.isComplete)
+        #expect(
+            rig.requests == [
+                "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
+            ]
+        )
+    }
+
     @Test("A resumed upload of which the server turns out to have everything counts as sent")
     func completeAlready() async throws {
         let rig = try UploadRig(heldAt: 300_000) { request in

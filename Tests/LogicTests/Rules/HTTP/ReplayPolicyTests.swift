@@ -73,13 +73,15 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
     }
 
-    @Test("libcurl sends what may not be carried out twice once more at most, and not if it is sent again already")
+    @Test(
+        "libcurl sends what may not be carried out twice once more at most, and not if it is sent again already, or appends to an upload"
+    )
     func sends() {
-        func most(_ method: String, isRepetition: Bool = false, takesSeveral: Bool = false) -> Int? {
-            ReplayPolicy.maximumSends(method, isRepetition: isRepetition, takesSeveral: takesSeveral)
+        func most(_ method: String, isSingle: Bool = false, takesSeveral: Bool = false) -> Int? {
+            ReplayPolicy.maximumSends(method, isSingle: isSingle, takesSeveral: takesSeveral)
         }
-        #expect(most("GET") == nil && most("GET", isRepetition: true) == nil)
-        #expect(most("POST") == 2 && most("POST", isRepetition: true) == 1)
+        #expect(most("GET") == nil && most("GET", isSingle: true) == nil)
+        #expect(most("POST") == 2 && most("POST", isSingle: true) == 1)
         #expect(most("POST", takesSeveral: true) == nil)
     }
 
