@@ -10,9 +10,20 @@ struct ChallengeQuestion: Sendable {
         case sessionThenTask
     }
 
-    let challenge: URLAuthenticationChallenge
+    private let makeChallenge: @Sendable () -> URLAuthenticationChallenge
     let order: Order
     let sender: ChallengeSender
+
+    /// - Parameter challenge: Made when a delegate is asked, and not on the event loop: the response in it may take long to make.
+    init(
+        challenge: @autoclosure @escaping @Sendable () -> URLAuthenticationChallenge,
+        order: Order,
+        sender: ChallengeSender
+    ) {
+        (makeChallenge, self.order, self.sender) = (challenge, order, sender)
+    }
+
+    var challenge: URLAuthenticationChallenge { makeChallenge() }
 }
 
 /// A delegate's answer to a challenge.
@@ -138,8 +149,12 @@ extension ChallengeAnswer {
 extension ChallengeQuestion {
     /// With Apple's precedence for requests: a connection's challenge goes to the session's delegate, and to the task's if the session's
     /// doesn't implement the method; all others go to the task's.
-    init(challenge: URLAuthenticationChallenge, isOfConnection: Bool, sender: ChallengeSender) {
-        self.init(challenge: challenge, order: isOfConnection ? .sessionThenTask : .task, sender: sender)
+    init(
+        challenge: @autoclosure @escaping @Sendable () -> URLAuthenticationChallenge,
+        isOfConnection: Bool,
+        sender: ChallengeSender
+    ) {
+        self.init(challenge: challenge(), order: isOfConnection ? .sessionThenTask : .task, sender: sender)
     }
 
     /// For a challenge from a program's own protocol class.

@@ -115,7 +115,7 @@ struct DelegateMessenger {
     func ask(_ question: TaskQuestion) -> Bool {
         switch question {
         case .redirect(let response, let request, let answer):
-            guard let delegate = delegates.task else {
+            guard let delegate = delegates.task, let response = response.object as? HTTPURLResponse else {
                 answer(request)
                 return false
             }

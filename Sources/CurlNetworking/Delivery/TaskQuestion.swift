@@ -4,7 +4,7 @@ import Foundation
 /// give it. Whether a response is wanted is asked by the `Mailbox`, which holds back what follows.
 enum TaskQuestion: Sendable {
     /// The response redirects to the request.
-    case redirect(HTTPURLResponse, URLRequest, @Sendable (URLRequest?) -> Void)
+    case redirect(TaskResponse, URLRequest, @Sendable (URLRequest?) -> Void)
     /// A server, a proxy or a protocol class asks for a credential.
     case challenge(ChallengeQuestion)
     /// Asks for the stream with the request's body from an offset on, in bytes.

@@ -57,7 +57,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
     private func deliver(_ bytes: UnsafeRawBufferPointer, of parts: BodyParts) throws(URLError) {
         for event in try parts.parse(bytes) {
             switch event {
-            case .part(let fields): try owner.beginPart(PartHead(common: parts.common, fields: fields))
+            case .part(let fields): try owner.beginPart(try parts.begin(with: fields))
             case .body(let bytes): bytes.withUnsafeBytes { owner.deliver(counted: $0) }
             }
         }
@@ -77,18 +77,37 @@ final class BodyParts {
     private var parser: PartParser
     private let url: URL?
     /// The status, and the fields except those that describe the body.
-    private(set) var common: ResponseHead
+    private let common: ResponseHead
+    /// How many fields more than `ordinaryFields` the responses of all parts have had. Each takes time, and a part takes a few bytes.
+    private var surplus = 0
+
+    private static let ordinaryFields = 100
+    private static let maximumSurplus = 1_000_000
 
     /// nil if the body has another type.
     init?(_ whole: ResponseHead, at url: URL?) {
         guard let parser = whole["Content-Type"].flatMap(PartParser.init(contentType:)) else { return nil }
         self.parser = parser
         self.url = url
-        common = whole
+        var common = whole
         common.fields.removeAll { field in
             field.name.lowercased().hasPrefix("content-")
                 || field.name.isEqualIgnoringASCIICase(to: "Transfer-Encoding")
         }
+        self.common = common
+    }
+
+    /// A part with these fields of its own begins.
+    func begin(with fields: [HeaderField]) throws(URLError) -> PartHead {
+        surplus += max(0, common.fields.count - Self.ordinaryFields)
+        guard surplus <= Self.maximumSurplus else {
+            throw URLError(
+                .cannotParseResponse,
+                url,
+                "The response has too many fields to repeat them for so many parts."
+            )
+        }
+        return PartHead(common: common, fields: fields)
     }
 
     func parse(_ bytes: UnsafeRawBufferPointer) throws(URLError) -> [PartParser.Event] {

@@ -44,7 +44,7 @@ struct Authentication {
         let held: HoldToken
         let request: URLRequest
         let challenger: Challenger
-        let response: HTTPURLResponse
+        let response: TaskResponse
         /// It is the response to CONNECT, and that exchange is already over.
         var isInTunnel = false
         /// The offers still to be tried, strongest first.

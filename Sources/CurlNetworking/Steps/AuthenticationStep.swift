@@ -80,7 +80,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             held: HoldToken(),
             request: request,
             challenger: challenger,
-            response: try received.head.response(to: request),
+            response: TaskResponse(received.head, at: url),
             offers: offers
         )
         return .hold(hold(challenged, context))
@@ -89,7 +89,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
-            let challenger = context.route.server?.challenger, let response = try? head.response(to: request)
+            let challenger = context.route.server?.challenger
         else { return .pass }
         let offers = AuthenticationOffer.offers(in: head, by: .proxy)
         guard !offers.isEmpty else { return .pass }
@@ -110,7 +110,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             held: HoldToken(),
             request: request,
             challenger: challenger,
-            response: response,
+            response: TaskResponse(head, at: url),
             isInTunnel: true,
             offers: offers
         )
@@ -288,18 +288,21 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
         guard context.owner.delegates.base != nil else { return sender.answer(.performDefaultHandling, nil) }
         state?.challenged?.sender = sender
-        let challenge = URLAuthenticationChallenge(
-            protectionSpace: space.forDelegate(inTunnel: challenged.isInTunnel),
-            proposedCredential: proposal,
-            previousFailureCount: state?.failureCount(in: space) ?? 0,
-            failureResponse: challenged.response,
-            error: nil,
+        let (isInTunnel, response, proposed) = (challenged.isInTunnel, challenged.response, proposal)
+        let failureCount = state?.failureCount(in: space) ?? 0
+        let question = ChallengeQuestion(
+            challenge: URLAuthenticationChallenge(
+                protectionSpace: space.forDelegate(inTunnel: isInTunnel),
+                proposedCredential: proposed,
+                previousFailureCount: failureCount,
+                failureResponse: response.object,
+                error: nil,
+                sender: sender
+            ),
+            isOfConnection: space.scheme.isOfConnection,
             sender: sender
         )
-        let isOfConnection = space.scheme.isOfConnection
-        context.owner.ask(
-            .challenge(ChallengeQuestion(challenge: challenge, isOfConnection: isOfConnection, sender: sender))
-        )
+        context.owner.ask(.challenge(question))
     }
 
     // MARK: - The answer

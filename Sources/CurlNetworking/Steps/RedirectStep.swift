@@ -24,7 +24,8 @@ final class RedirectStep: Step, @unchecked Sendable {
             if let refusal { throw refusal }
             return .follow(counted(next))
         }
-        return .hold(ask(about: try received.head.response(to: received.request), next, refusal, context))
+        guard let url = received.request.url else { throw .senselessHead(nil) }
+        return .hold(ask(about: TaskResponse(received.head, at: url), next, refusal, context))
     }
 
     /// A program's protocol class has reported a redirect to `request`.
@@ -39,7 +40,7 @@ final class RedirectStep: Step, @unchecked Sendable {
         guard context.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
             return .follow(counted(next))
         }
-        return .ask(ask(about: response, next, nil, context), response)
+        return .ask(ask(about: TaskResponse(response), next, nil, context), response)
     }
 
     private func counted(_ next: URLRequest) -> URLRequest {
@@ -49,7 +50,7 @@ final class RedirectStep: Step, @unchecked Sendable {
 
     /// - Parameter refusal: What the task fails with if the answer's scheme is that of `next`; nil if `next` may be followed.
     private func ask(
-        about response: HTTPURLResponse,
+        about response: TaskResponse,
         _ next: URLRequest,
         _ refusal: URLError?,
         _ context: any StepContext

@@ -34,7 +34,7 @@ struct CacheStepAudienceTests {
         try meanwhile()
         let head = Sample.head(200, ["Cache-Control": control])
         let response = AcceptedResponse(
-            response: TaskResponse(try head.response(to: Sample.request(Self.url))),
+            response: TaskResponse(head, at: try Sample.url(Self.url)),
             head: head,
             request: rig.request,
             expected: 3

@@ -48,7 +48,7 @@ struct RedirectStepTests {
             Issue.record("The delegate wasn't asked")
             return
         }
-        #expect(response.statusCode == 302 && next.url?.path == "/new" && step.count == 0)
+        #expect(response.status == 302 && next.url?.path == "/new" && step.count == 0)
         answer(next)
         answer(nil)
         #expect(rig.released.count == 1 && rig.released.first?.0 === held)
@@ -94,7 +94,7 @@ struct RedirectStepTests {
             Issue.record("The delegate wasn't asked")
             return
         }
-        #expect(response.statusCode == 302 && next.url?.absoluteString == "myapp://callback?code=abc")
+        #expect(response.status == 302 && next.url?.absoluteString == "myapp://callback?code=abc")
         decide(try answer.map { try Sample.request($0) })
         #expect(rig.error?.code == failure)
         #expect(rig.released.count == (failure == nil ? 1 : 0) && rig.released.allSatisfy { $0.0 === held })

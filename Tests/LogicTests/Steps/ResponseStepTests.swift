@@ -199,7 +199,7 @@ struct CacheStepTests {
         }
         let head = Sample.head(200, ["Cache-Control": "max-age=60", "Content-Length": "3"])
         let response = AcceptedResponse(
-            response: TaskResponse(try head.response(to: Sample.request())),
+            response: TaskResponse(head, at: try #require(try Sample.request().url)),
             head: head,
             request: rig.request,
             expected: 3
@@ -216,7 +216,7 @@ struct CacheStepTests {
         _ = rig.prepare(step)
         let head = Sample.head(200, ["Cache-Control": "no-store"])
         let response = AcceptedResponse(
-            response: TaskResponse(try head.response(to: Sample.request())),
+            response: TaskResponse(head, at: try #require(try Sample.request().url)),
             head: head,
             request: rig.request,
             expected: 3

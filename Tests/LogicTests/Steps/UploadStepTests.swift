@@ -247,7 +247,7 @@ struct UploadStepTests {
         let step = try resuming(Data(count: 1000), version: .v6)
         let head = Sample.head(status)
         let response = AcceptedResponse(
-            response: TaskResponse(try head.response(to: request)),
+            response: TaskResponse(head, at: try #require(request.url)),
             head: head,
             request: request,
             expected: 0

@@ -73,7 +73,7 @@ struct TaskEngineTests {
         let engine = Engine(try Sample.request())
         let task = URLSessionDataTask(engine: engine)
         let next = try Sample.request("http://example.com/next")
-        let response = try Sample.head(200).response(to: next)
+        let response = try Sample.head(200).response(at: #require(next.url))
         engine.state.withLock { state in
             state.snapshot = TaskSnapshot(
                 currentRequest: next,

@@ -138,16 +138,14 @@ struct ProtectionSpaces: Sendable {
     ) -> URLCredential? {
         guard var entry = self[space], entry.credential == credential else { return nil }
         let prefixes = Self.prefixes(of: space, entry.digest, at: url)
-        if !entry.isProven {
-            entry.isProven = true
-            entry.prefixes = prefixes
-        } else if !entry.prefixes.isEmpty {
+        if !entry.isProven || !entry.prefixes.isEmpty {
             for prefix in prefixes where !entry.prefixes.contains(where: prefix.hasPrefix) {
                 entry.prefixes.removeAll { $0.hasPrefix(prefix) }
                 entry.prefixes.append(prefix)
             }
             if prefixes.isEmpty || entry.prefixes.count > Self.maximumPrefixes { entry.prefixes = [] }
         }
+        entry.isProven = true
         entry.number = nextNumber()
         let object = entry.toBeStored.take().flatMap { mayBeStored(space) ? $0 : nil }
         known[space.origin]?[space] = entry
@@ -172,9 +170,10 @@ struct ProtectionSpaces: Sendable {
     func space(for url: URL, of challenger: Challenger) -> ProtectionSpace? {
         guard let candidates = known[challenger.origin] else { return nil }
         let path = Self.path(of: url)
+        let mayBeBelow = !path.mayLeadUpwards
         var best: (space: ProtectionSpace, rank: (Int, UInt64))?
         for (space, entry) in candidates where entry.isProven && space.challenger == challenger {
-            let lengths = entry.prefixes.filter { Self.path(path, isBelow: $0) }.map(\.utf8.count)
+            let lengths = entry.prefixes.filter { mayBeBelow && path.hasPrefix($0) }.map(\.utf8.count)
             guard let length = entry.prefixes.isEmpty ? 0 : lengths.max() else { continue }
             let rank = (length, entry.number)
             if best.map({ rank > $0.rank }) ?? true { best = (space, rank) }
@@ -234,7 +233,33 @@ extension String {
     /// Whether a server may find a segment ".." in this path: it may decode dots and slashes, take a backslash for a slash, and skip what
     /// follows a semicolon.
     fileprivate var mayLeadUpwards: Bool {
-        let plain = [("%2e", "."), ("%2f", "/"), ("%5c", "/")].reduce(lowercased()) { $0.replacing($1.0, with: $1.1) }
-        return plain.split { "/\\;".contains($0) }.contains("..")
+        /// Of the segment so far; nil once it has something else.
+        var dots: Int? = 0
+        var rest = utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte == UInt8(ascii: "%") ? Self.takeEscape(from: &rest) ?? byte : byte {
+            case UInt8(ascii: "."):
+                dots = dots.map { $0 + 1 }
+            case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
+                if dots == 2 { return true }
+                dots = 0
+            default:
+                dots = nil
+            }
+        }
+        return dots == 2
+    }
+
+    /// The dot or slash whose escape follows the percent sign; nil, and nothing is taken, if it is something else.
+    private static func takeEscape(from rest: inout Substring.UTF8View) -> UInt8? {
+        let digits = rest.prefix(2).map { $0 | 0x20 }
+        let byte: UInt8
+        switch String(decoding: digits, as: UTF8.self) {
+        case "2e": byte = UInt8(ascii: ".")
+        case "2f", "5c": byte = UInt8(ascii: "/")
+        default: return nil
+        }
+        rest = rest.dropFirst(2)
+        return byte
     }
 }

@@ -29,9 +29,14 @@ struct CookieTarget: Equatable, Sendable {
         CookieMatching.path(self.path, matches: path)
     }
 
-    /// The path of a cookie without one (§5.1.4): up to the last slash.
+    /// The path of a cookie without one (§5.1.4): up to the last slash, and no longer than an attribute may be. Otherwise each cookie from a
+    /// long URL would take as much memory as that.
     var defaultPath: String {
-        guard path.hasPrefix("/"), let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return "/" }
+        let beginning = path.utf8.prefix(SetCookieParser.maximumAttributeSize + 1)
+        guard path.hasPrefix("/"), let slash = beginning.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex
+        else {
+            return "/"
+        }
         return String(path[..<slash])
     }
 

@@ -19,7 +19,7 @@ struct ParsedCookie: Equatable, Sendable {
 enum SetCookieParser {
     /// In bytes: name and value together, and the value of an attribute. Longer ones are ignored, as in browsers.
     private static let maximumPairSize = 4096
-    private static let maximumAttributeSize = 1024
+    static let maximumAttributeSize = 1024
 
     /// nil if the field isn't a valid cookie.
     static func parse(_ field: String, now: Date) -> ParsedCookie? {

@@ -154,14 +154,6 @@ extension UInt8 {
 extension ResponseHead {
     /// The head as a program sees it.
     func response(at url: URL) -> URLResponse { HTTPURLResponse(self, at: url) ?? .unknown(at: url) }
-
-    /// The same for questions about an HTTP response.
-    func response(to request: URLRequest) throws(URLError) -> HTTPURLResponse {
-        guard let url = request.url, let response = HTTPURLResponse(self, at: url) else {
-            throw .senselessHead(request.url)
-        }
-        return response
-    }
 }
 
 extension URLError {

@@ -20,9 +20,20 @@ extension URL {
     private static let allowed = CharacterSet.urlQueryAllowed.union(["%"])
 
     private static func encoded(_ part: Substring) -> String {
-        let strayPercent = /%(?![0-9A-Fa-f]{2})/.matchingSemantics(.unicodeScalar)
-        return part.replacing(strayPercent, with: "%25").addingPercentEncoding(withAllowedCharacters: allowed)
-            ?? String(part)
+        withoutStrayPercents(part).addingPercentEncoding(withAllowedCharacters: allowed) ?? String(part)
+    }
+
+    /// With "%25" for percent signs that two hexadecimal digits don't follow.
+    private static func withoutStrayPercents(_ part: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = part.utf8
+        while let byte = rest.popFirst() {
+            bytes.append(byte)
+            guard byte == UInt8(ascii: "%") else { continue }
+            let digits = rest.prefix(2)
+            if digits.count < 2 || !digits.allSatisfy(\.isASCIIHexDigit) { bytes += "25".utf8 }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The host may be a name in Unicode.

@@ -122,8 +122,9 @@ struct FTPReplies {
 
     /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
     private static func announcedSize(_ text: String) -> Int64? {
-        guard let open = text.lastIndex(of: "("), let end = text[open...].range(of: " bytes") else { return nil }
-        return Int64(digits: text.utf8[text.index(after: open)..<end.lowerBound])
+        guard let open = text.utf8.lastIndex(of: UInt8(ascii: "(")) else { return nil }
+        let digits = text.utf8[text.utf8.index(after: open)...].prefix { $0.isASCIIDigit }
+        return text.utf8[digits.endIndex...].starts(with: " bytes".utf8) ? Int64(digits: digits) : nil
     }
 
     /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil if it isn't a date.

@@ -288,6 +288,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if let last = receiving.authenticationHead.take(), case .abort = received(last) { return .abort }
         switch receiving.route {
         case .deliver:
+            guard receiving.tinyPieces.take(bytes.count) else { return .pause }
             do throws(URLError) {
                 if let decoding {
                     guard !decoding.isFull else { return .pause }
@@ -382,6 +383,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
         }
         pauseForDecoding()
+        if receiving.tinyPieces.endTurn() { restFromPieces() }
         if sending.takeRefusal() {
             setPaused(true)
             // Even if libcurl couldn't pause the rest, it asks for nothing to send until it is told to continue.
@@ -391,6 +393,15 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // After an error libcurl mostly sends no more, and yet, before version 8.7, it waits for that until it is told to continue.
         if isStarved, let head = receiving.head, head.status >= 300, sending.answered() { continueTransfer() }
         delegate.transferSettled(self)
+    }
+
+    /// Has libcurl go on with a body of tiny pieces in the loop's next round. Outside of libcurl.
+    private func restFromPieces() {
+        _ = easy?.setPaused(true)
+        let next = Deadline { [weak self] in
+            if let self, !isPaused, decoding?.isBusy != true { continueTransfer() }
+        }
+        loop.schedule(next, at: loop.now)
     }
 
     /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body is

@@ -28,6 +28,7 @@ struct ResponseReceiving {
     /// libcurl was told to ignore Content-Length, so nothing has compared it with `arrivedCount` yet.
     var ignoresLength = false
     var discarding = Discarding()
+    var tinyPieces = TinyPieces()
     /// Watches how TLS ends, where only the connection's end delimits the body.
     var tlsClosure: TLSClosure?
 
