@@ -14,8 +14,9 @@ import CCurlNetworkingLibcurl
 /// body's end, and nothing makes it read that. So it is made to read for such uploads, one by one: a look at the socket counts for one of a
 /// connection's transfers only.
 ///
-/// Once it has read as many bytes as `Content-Length` announces, it stops reading for that stream, and misses window updates for the request's
-/// body. So if the head arrives before the body has been sent, libcurl is told to ignore the length, and the handler checks it instead.
+/// Once it has read as many bytes as `Content-Length` announces, it stops reading for that stream, and misses window updates for the
+/// request's body. So if the head arrives before the body has been sent, libcurl is told to ignore the length, and the handler checks it
+/// instead.
 ///
 /// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the
 /// connection's input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced

@@ -1,5 +1,5 @@
-/// Keeps a body of many tiny pieces from holding up the loop. libcurl reports each chunk (RFC 9112 §7.1) by itself, which may be millions of a byte
-/// before it returns. While it is paused, it gathers those that it has read, and then reports them in pieces of up to 16 KiB.
+/// Keeps a body of many tiny pieces from holding up the loop. libcurl reports each chunk (RFC 9112 §7.1) by itself, which may be millions of
+/// a byte before it returns. While it is paused, it gathers those that it has read, and then reports them in pieces of up to 16 KiB.
 struct TinyPieces {
     private enum Turn {
         case running(count: Int)
