@@ -144,7 +144,7 @@ package final class ScriptedFTPServer: Sendable {
             }
             state.update { $0.stored.append(received) }
         } else {
-            Self.send(content.dropFirst(offset), to: descriptor)
+            _ = BlockingSocket.send(content.dropFirst(offset), to: descriptor)
         }
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
@@ -169,23 +169,10 @@ package final class ScriptedFTPServer: Sendable {
     }
 
     private func send(_ line: String, to connection: Int32) -> Bool {
-        Self.send(Data((line + "\r\n").utf8), to: connection)
+        BlockingSocket.send(Data((line + "\r\n").utf8), to: connection)
     }
 
     // MARK: - Sockets
-
-    @discardableResult
-    private static func send(_ data: Data, to descriptor: Int32) -> Bool {
-        var rest = data
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
-    }
 
     private static func line(from descriptor: Int32, _ input: inout Data) -> String? {
         var buffer = [UInt8](repeating: 0, count: 4096)

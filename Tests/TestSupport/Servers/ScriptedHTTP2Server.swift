@@ -197,17 +197,7 @@ package final class ScriptedHTTP2Server: Sendable {
         }
 
         /// False if the connection is over.
-        private func write(_ bytes: Data) -> Bool {
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes {
-                    Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
-                guard count > 0 else { return false }
-                rest = rest.dropFirst(count)
-            }
-            return true
-        }
+        private func write(_ bytes: Data) -> Bool { BlockingSocket.send(bytes, to: socket) }
 
         /// nil if the connection is over.
         func read(_ count: Int) -> Data? {

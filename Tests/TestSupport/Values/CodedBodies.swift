@@ -99,23 +99,8 @@ package enum CodedBodies {
         """
     )
 
-    /// With one of 256 KiB.
-    package static let brotliOfSmallWindow = decode(
-        """
-        EwOw+B0JdqzFonTjjdxw9pf0ECcgCBNxKDXpLoyxfc5iTLVSi1eDnUWI9wR4//v88/Xrm7/f+sfsH8v5ae6v8n6L/9/gOS8wDhJwdEHHH3LaWI
-        EHi21E3MdJXFQ66akXNEpJUHeJLj7JTdNqPLJOUww+nblL9ZTMsy+YsU4GIgwtGDn7mRVYxqKfiUwxpzRMXVzW0++wRt9lwXhY9LZYsvyslcOy
-        g2JFzGOdnGBVvWE/9zV79Bs2zASb3jy2LIq9Umw7euyIXfbJHHZVg/P0+5wxDA68PRzaLEfOW84KDsfSy4n7knOazanJ4T47xR3XXDj9XEpdrl
-        STu1rBtWlyY3W557ziVuznPTXLGzefB6Pi0b7hyYS3Qs2zmuHFbfDO+PFqVfzn4PJHvseHuuVT5/DlOfjrgm+hw49i808z+fWweCEfXgomXile
-        vKP58a6nxnvu4bXwxxt1hbe6g/ftXEw4bEzKHUy5F5jjvYe5cjFP+GJa9WHGYDFrfTBfvAOEUgGp7wBl0cBxcoGrkMDTCaAtEhgnA6xiAV/fB8
-        NqwRRTYKk88BgFeJ0HPpEPtrsBjocDrvMS/DILhd6B0nKhErjQcd+HrmlDzzuoZT40OgWt9UBfeLDhurHpebDl5GCPymKvuYd9NthWb7FjkNiV
-        xX65DYfOg9O24ZIo+GgNfG0u/ORruDUHHpuAV76Fv9ZDwt5FUmKR0knkOEWudCPPzENaFxmFQtZkkO9wcKHauPR2cCVwcMe9xV27D/ckBte6ix
-        sj3Cp93PfQaIi3aLr30bIp9EgHeo0GfQ4/2i4DHYuDrkSi38zSCwdBL10kvbK49I5k0buGn95zNum166I3No/eyh5635ugCcGiSb2Hpkxpjvsu
-        zbVMmid9aNr00oxg0Kz2o/nOe4RwdQlp7xFKMQnHSxOuRBOeySO0wCeMviKsoyB8t0MMt8R0EcSyd4hHbRKvnSU+2SC25ySO5BDXmyJ+0SKFSZ
-        JS7COV4ZKOQJOumUN64j1S6zZpnBZp9Q3pOze0oa9p02nQlu6hPeIl7TVvaZ9A0LZh0o7Q0K5x0X5xRQ7vJTklHrk8LfnINPnad8hP8ZHbusnj
-        viKveuTvZijhzKekdlBKvKYcs0m58iXleRuUVu9Sxu5Q1p1H+WbpQvPSpdOlK+OkOxKf7nptuqe8dK1AN3oe3To9dN8kqCG3qGl5qOXOpx7nDf
-        XqXuoT19T2MtRROdQ1Q/3aiwM=
-        """
-    )
+    /// The same with one of 256 KiB, which the first byte says (RFC 7932 §9.1).
+    package static let brotliOfSmallWindow = Data([0x13]) + brotli.dropFirst()
 
     /// With a checksum.
     package static let zstd = decode(
