@@ -115,9 +115,3 @@ extension Outcome {
         return Result { () throws(URLError) in (try file.handOver(), response) }
     }
 }
-
-extension Result {
-    var failure: Failure? {
-        if case .failure(let failure) = self { failure } else { nil }
-    }
-}

@@ -14,6 +14,26 @@ extension FixedWidthInteger {
 }
 
 extension UInt8 {
-    var isASCIIHexDigit: Bool { isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) }
     var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+
+    /// The value of an ASCII hexadecimal digit; nil for anything else.
+    var hexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+extension Substring.UTF8View {
+    /// Takes the digits of an escape (RFC 3986 §2.1) whose percent sign has been taken. Returns its byte; nil, and nothing is taken, if two
+    /// hexadecimal digits don't follow.
+    mutating func popEscape() -> UInt8? {
+        let digits = prefix(2)
+        guard digits.count == 2, let high = digits.first?.hexValue, let low = digits.last?.hexValue else { return nil }
+        self = dropFirst(2)
+        return high << 4 | low
+    }
 }

@@ -41,39 +41,38 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
 
     /// True if that called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, _ own: DelegateSet) -> Bool {
-        switch (message, messenger(for: task, own)) {
-        case (.progress, _):
+        /// False if no delegate is to hear of the task any more.
+        func tell(_ deliver: (DelegateMessenger) -> Bool) -> Bool {
+            guard let sender = engine.session.sender else { return false }
+            let delegates = own.over(sender.delegates)
+            return deliver(DelegateMessenger(session: sender.session, task: task, delegates: delegates))
+        }
+        switch message {
+        case .progress:
             engine.showProgress()
             return false
-        case (.resumeData(let data, let handler), _):
+        case .resumeData(let data, let handler):
             handler(data)
             return true
-        case (.call(let body), _):
+        case .call(let body):
             body()
             return true
-        case (.event(let event), let messenger?):
-            return deliver(event, messenger)
-        case (.disposition(let response), let messenger?):
-            return messenger.askDisposition(of: response) { engine.answer($0) }
-        case (.partDisposition(let head), let messenger?):
-            defer { consumed(head.cost) }
-            // A part can't become a file or a stream.
-            return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }
-        case (.question(let question), let messenger?):
-            return messenger.ask(question)
-        case (.completed, let messenger?):
-            return end(messenger)
-        case (.end(let step), let messenger?):
-            return deliver(step, messenger)
-        case (_, nil):
-            return false
-        }
-    }
-
-    /// nil if no delegate is to hear of the task any more.
-    private func messenger(for task: URLSessionTask, _ own: DelegateSet) -> DelegateMessenger? {
-        engine.session.sender.map { sender in
-            DelegateMessenger(session: sender.session, task: task, delegates: own.over(sender.delegates))
+        case .event(let event):
+            return tell { deliver(event, $0) }
+        case .disposition(let response):
+            return tell { $0.askDisposition(of: response) { engine.answer($0) } }
+        case .partDisposition(let head):
+            return tell { messenger in
+                defer { consumed(head.cost) }
+                // A part can't become a file or a stream.
+                return messenger.askDisposition(of: showPart(head)) { engine.answer($0 == .cancel ? .cancel : .allow) }
+            }
+        case .question(let question):
+            return tell { $0.ask(question) }
+        case .completed:
+            return tell { end($0) }
+        case .end(let step):
+            return tell { deliver(step, $0) }
         }
     }
 

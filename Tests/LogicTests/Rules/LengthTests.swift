@@ -20,10 +20,8 @@ struct LengthTests {
     @Test("An FTP reply with emoji, and the size that it announces")
     func ftpReply() {
         var replies = FTPReplies(offset: 0, mayAnnounceSize: true)
-        for line in ["150 Opening (\(Self.flags)) (12 bytes)\r\n"] {
-            var line = line
-            line.withUTF8 { _ = replies.consume(lines: UnsafeRawBufferPointer($0), isProxys: false) }
-        }
+        var line = "150 Opening (\(Self.flags)) (12 bytes)\r\n"
+        line.withUTF8 { _ = replies.consume(lines: UnsafeRawBufferPointer($0), isProxys: false) }
         #expect(replies.announcedLength == 12)
     }
 

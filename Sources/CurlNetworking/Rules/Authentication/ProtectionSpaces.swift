@@ -237,9 +237,12 @@ extension String {
         var dots: Int? = 0
         var rest = utf8[...]
         while let byte = rest.popFirst() {
-            switch byte == UInt8(ascii: "%") ? Self.takeEscape(from: &rest) ?? byte : byte {
+            let escaped = byte == UInt8(ascii: "%") ? rest.popEscape() : nil
+            switch escaped ?? byte {
             case UInt8(ascii: "."):
                 dots = dots.map { $0 + 1 }
+            case UInt8(ascii: ";") where escaped != nil:
+                dots = nil
             case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
                 if dots == 2 { return true }
                 dots = 0
@@ -248,18 +251,5 @@ extension String {
             }
         }
         return dots == 2
-    }
-
-    /// The dot or slash whose escape follows the percent sign; nil, and nothing is taken, if it is something else.
-    private static func takeEscape(from rest: inout Substring.UTF8View) -> UInt8? {
-        let digits = rest.prefix(2).map { $0 | 0x20 }
-        let byte: UInt8
-        switch String(decoding: digits, as: UTF8.self) {
-        case "2e": byte = UInt8(ascii: ".")
-        case "2f", "5c": byte = UInt8(ascii: "/")
-        default: return nil
-        }
-        rest = rest.dropFirst(2)
-        return byte
     }
 }

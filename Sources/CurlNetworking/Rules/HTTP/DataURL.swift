@@ -65,21 +65,10 @@ struct DataURL: Equatable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(hexValue), let low = rest.popFirst().flatMap(hexValue) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
+            guard let escaped = rest.popEscape() else { return nil }
+            bytes.append(escaped)
         }
         return bytes
-    }
-
-    private static func hexValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 
     /// Accepts white space and missing padding, as browsers do.

@@ -12,7 +12,7 @@ enum HeaderRules {
     ) throws(URLError) -> [HeaderField] {
         var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField(name: $0.key, value: $0.value) }
         if fields.count > 1 { fields.sort { $0.name < $1.name } }
-        fields.append(missingFrom: fields, of: additional)
+        fields.appendMissing(additional)
         for field in fields { try check(field, of: request.url) }
         fields.removeAll { field in
             RequestProperties.isField(field.name)
@@ -53,7 +53,7 @@ enum HeaderRules {
     /// Of names that differ only in case, the first in the order of ASCII.
     private static func withoutDoubles(_ fields: [HeaderField]) -> [HeaderField] {
         var once: [HeaderField] = []
-        once.append(missingFrom: [], of: fields.sorted { $0.name < $1.name })
+        once.appendMissing(fields.sorted { $0.name < $1.name })
         return once
     }
 
@@ -106,19 +106,14 @@ extension [HeaderField] {
         }
     }
 
-    /// Appends each of `others` whose name neither `present` nor an earlier one of them has.
-    fileprivate mutating func append(missingFrom present: [HeaderField], of others: [HeaderField]) {
+    /// Appends each of `others` whose name none has yet.
+    fileprivate mutating func appendMissing(_ others: [HeaderField]) {
         // Comparing is several times faster than folding, where there are few.
-        guard present.count + others.count > 16 else {
-            for (index, field) in others.enumerated()
-            where !present.contains(field.name)
-                && !others[..<index].contains(where: { $0.name.isEqualIgnoringASCIICase(to: field.name) })
-            {
-                append(field)
-            }
+        guard count + others.count > 16 else {
+            for field in others where !contains(field.name) { append(field) }
             return
         }
-        var names = Set(present.map { $0.name.lowercased() })
+        var names = Set(map { $0.name.lowercased() })
         for field in others where names.insert(field.name.lowercased()).inserted { append(field) }
     }
 }

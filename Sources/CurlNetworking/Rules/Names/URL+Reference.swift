@@ -29,9 +29,8 @@ extension URL {
         var rest = part.utf8
         while let byte = rest.popFirst() {
             bytes.append(byte)
-            guard byte == UInt8(ascii: "%") else { continue }
-            let digits = rest.prefix(2)
-            if digits.count < 2 || !digits.allSatisfy(\.isASCIIHexDigit) { bytes += "25".utf8 }
+            var following = rest
+            if byte == UInt8(ascii: "%"), following.popEscape() == nil { bytes += "25".utf8 }
         }
         return String(decoding: bytes, as: UTF8.self)
     }

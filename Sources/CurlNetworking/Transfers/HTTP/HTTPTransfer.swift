@@ -128,9 +128,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if !isPaused { continueTransfer() }
     }
 
-    func bodyBecameReadable() {
-        if !isPaused, decoding?.isBusy != true { continueTransfer() }
-    }
+    func bodyBecameReadable() { continueIfAllowed() }
 
     /// An unwanted body has an end of its own.
     var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.last : nil }
@@ -398,10 +396,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Has libcurl go on with a body of tiny pieces in the loop's next round. Outside of libcurl.
     private func restFromPieces() {
         _ = easy?.setPaused(true)
-        let next = Deadline { [weak self] in
-            if let self, !isPaused, decoding?.isBusy != true { continueTransfer() }
-        }
-        loop.schedule(next, at: loop.now)
+        loop.schedule(Deadline { [weak self] in self?.continueIfAllowed() }, at: loop.now)
     }
 
     /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body is
@@ -505,6 +500,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Makes libcurl deliver more, if it has more. Outside of libcurl; may deliver body bytes before it returns.
     func continueTransfer() {
         _ = easy?.setPaused(false)
+    }
+
+    /// Does so unless the delegate or the decoding has had enough.
+    private func continueIfAllowed() {
+        if !isPaused, decoding?.isBusy != true { continueTransfer() }
     }
 
     /// Takes libcurl's statistics while they are available.
