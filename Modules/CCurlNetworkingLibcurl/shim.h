@@ -124,6 +124,9 @@ static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
 static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
+// An enumeration's case in older headers, a macro in newer ones (8.14 has it so): Swift gives the two different types.
+static const long CLIBCURL_USESSL_ALL = (long)CURLUSESSL_ALL;
+
 // Deprecated by the headers of 7.85 and newer. Its replacement CURLOPT_PROTOCOLS_STR says the same, but is parsed for every request.
 enum { CLIBCURL_OPT_PROTOCOLS = CURLOPTTYPE_LONG + 181 };
 

@@ -68,7 +68,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
         // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
         if isSecure {
-            try easy.set(CURLOPT_USE_SSL, Int(CURLUSESSL_ALL.rawValue))
+            try easy.set(CURLOPT_USE_SSL, CLIBCURL_USESSL_ALL)
             try easy.setConnectTimeout(handshakeTimeout)
         }
         easy.tls.hasSecureServer = isSecure
