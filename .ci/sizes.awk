@@ -1,7 +1,8 @@
 # What .ci/sizes does. It knows lines, not Swift: swift-format puts what is declared at file scope, and the brace that closes it, at the
 # start of a line, and members four spaces in.
 
-!type && match($0, /^([a-z@][^ ]* )*(struct|class|enum|protocol|actor|extension) [A-Z][A-Za-z0-9_.]*/) {
+# `import struct Module.Type` declares nothing.
+!type && !/^([a-z@][^ ]* )*import / && match($0, /^([a-z@][^ ]* )*(struct|class|enum|protocol|actor|extension) [A-Z][A-Za-z0-9_.]*/) {
     count = split(substr($0, RSTART, RLENGTH), words, " ")
     type = words[count]
     # What a nested type is extended by counts for the type around it.
@@ -17,9 +18,9 @@
 
 type {
     lines[type]++
-    if (kind == "class" && isStored()) {
+    if ((kind == "class" || kind == "struct") && isStored()) {
         fields[type]++
-        # A class of constants is a value, which may be as large as what it stands for.
+        # A type of constants is a value, which may be as large as what it stands for.
         if (/^    [^=:]*var /) hasState[type] = 1
     }
     if (/^}/ || isOnOneLine) type = ""
