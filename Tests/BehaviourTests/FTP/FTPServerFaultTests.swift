@@ -170,8 +170,11 @@ struct FTPServerFaultTests {
         #expect(!resumed.hasContinued)
     }
 
-    @Test("Data that no reply has announced has a response before it all the same", arguments: ["125 ok", "126 odd"])
-    func unannounced(end: String) async throws {
+    @Test(
+        "Data that no reply has announced has a response before it, or fails the task",
+        arguments: [("125 ok", nil), ("126 odd", .cannotParseResponse)] as [(String, URLError.Code?)]
+    )
+    func unannounced(end: String, failure: URLError.Code?) async throws {
         let ftp = try ScriptedFTPServer(Self.content, opening: "150-Here it comes\r\n" + end)
         defer { ftp.stop() }
         let delegate = RecordingDelegate()
@@ -179,10 +182,10 @@ struct FTPServerFaultTests {
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: ftp.url())
         task.resume()
-        if try await delegate.completion(of: task) == nil {
-            #expect(delegate.body(of: task) == Self.content)
-            #expect(delegate.events(of: task).map(\.name).first { ["response", "data"].contains($0) } == "response")
-        }
+        #expect((try await delegate.completion(of: task) as? URLError)?.code == failure)
+        guard failure == nil else { return }
+        #expect(delegate.body(of: task) == Self.content)
+        #expect(delegate.events(of: task).map(\.name).first { ["response", "data"].contains($0) } == "response")
     }
 
     @Test("A file that is shorter than the server has announced isn't complete")

@@ -154,10 +154,16 @@ struct AbandonedFilesTests {
         #expect(directory.content == [name])
     }
 
-    @Test("A directory that isn't there, or may not be read, is no trouble")
-    func unreadable() {
+    @Test("A missing directory is left missing, and one that may not be read is left as it is")
+    func unreadable() throws {
         AbandonedFiles.remove(from: url("nothing"))
-        AbandonedFiles.remove(from: URL(fileURLWithPath: "/proc/1/fd"))
+        #expect(directory.content == [])
+        let name = try abandon()
+        #expect(chmod(directory.url.path, 0o300) == 0)
+        defer { chmod(directory.url.path, 0o700) }
+        try asOrdinaryUser { AbandonedFiles.remove(from: directory.url) }
+        #expect(chmod(directory.url.path, 0o700) == 0)
+        #expect(directory.content == [name])
     }
 
     @Test("Files come and go while others look for abandoned ones: none is lost")
