@@ -16,7 +16,7 @@ extension Callbacks {
 
     /// Called for every context that is freed, with null for those that aren't ours.
     /// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
-    static let tlsContextFreed: HandshakeFunctions.Destructor = { _, inquiry, _, _, _, _ in
+    static let tlsContextFreed: OpenSSL.Destructor = { _, inquiry, _, _, _, _ in
         guard let inquiry else { return }
         Unmanaged<HandshakeInquiry>.fromOpaque(inquiry).release()
     }

@@ -30,13 +30,11 @@ struct DigestFunctions: Sendable {
             UnsafeRawPointer?, Int, OpenSSL.Pointer, UnsafeMutablePointer<UInt32>?, OpenSSL.Pointer?, OpenSSL.Pointer?
         ) -> Int32
 
-    static let loaded = DigestFunctions()
+    static let loaded = try? DigestFunctions()
 
-    private init?() {
-        guard let sha256: @convention(c) () -> OpenSSL.Pointer? = OpenSSL.function("EVP_sha256"),
-            let digest: Digest = OpenSSL.function("EVP_Digest")
-        else { return nil }
-        (self.sha256, self.digest) = (sha256, digest)
+    private init() throws(OpenSSL.Missing) {
+        sha256 = try OpenSSL.function("EVP_sha256")
+        digest = try OpenSSL.function("EVP_Digest")
     }
 
     /// Writes the hash of `bytes` to the beginning of `buffer`. False if that fails.

@@ -4,7 +4,6 @@
 struct HandshakeFunctions: Sendable {
     typealias Pointer = OpenSSL.Pointer
     typealias Verification = @convention(c) (Pointer?, Pointer?) -> Int32
-    typealias Destructor = @convention(c) (Pointer?, Pointer?, Pointer?, Int32, Int, Pointer?) -> Void
 
     let setVerification: @convention(c) (Pointer, Verification, Pointer?) -> Void
     let setCertificateRequest: @convention(c) (Pointer, Verification, Pointer?) -> Void
@@ -27,57 +26,29 @@ struct HandshakeFunctions: Sendable {
         @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
     private let encodeName: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
 
-    static let loaded = HandshakeFunctions()
+    static let loaded = try? HandshakeFunctions()
 
     // CRYPTO_EX_INDEX_SSL_CTX
     private static let contexts: Int32 = 1
 
-    private init?() {
-        typealias NewIndex = @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, Destructor) -> Int32
-        typealias Setter = @convention(c) (Pointer, Verification, Pointer?) -> Void
-        typealias Encoder =
-            @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-        guard let newIndex: NewIndex = OpenSSL.function("CRYPTO_get_ex_new_index"),
-            let setVerification: Setter = OpenSSL.function("SSL_CTX_set_cert_verify_callback"),
-            let setCertificateRequest: Setter = OpenSSL.function("SSL_CTX_set_cert_cb"),
-            let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32 =
-                OpenSSL.function("SSL_CTX_set_ex_data"),
-            let verifyCertificate: @convention(c) (Pointer) -> Int32 = OpenSSL.function("X509_verify_cert"),
-            let error: @convention(c) (Pointer) -> Int32 = OpenSSL.function("X509_STORE_CTX_get_error"),
-            let setError: @convention(c) (Pointer, Int32) -> Void = OpenSSL.function("X509_STORE_CTX_set_error"),
-            let errorText: @convention(c) (Int) -> UnsafePointer<CChar>? =
-                OpenSSL.function("X509_verify_cert_error_string"),
-            let leaf: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_cert"),
-            let untrusted: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("X509_STORE_CTX_get0_untrusted"),
-            let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32 =
-                OpenSSL.function("X509_check_host"),
-            let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32 =
-                OpenSSL.function("X509_check_ip_asc"),
-            let authorities: @convention(c) (Pointer) -> Pointer? = OpenSSL.function("SSL_get0_peer_CA_list"),
-            let count: @convention(c) (Pointer?) -> Int32 = OpenSSL.function("OPENSSL_sk_num"),
-            let element: @convention(c) (Pointer?, Int32) -> Pointer? = OpenSSL.function("OPENSSL_sk_value"),
-            let encodeCertificate: Encoder = OpenSSL.function("i2d_X509"),
-            let encodeName: Encoder = OpenSSL.function("i2d_X509_NAME")
-        else { return nil }
-        let index = newIndex(Self.contexts, 0, nil, nil, nil, Callbacks.tlsContextFreed)
-        guard index >= 0 else { return nil }
-        extraDataIndex = index
-        self.setVerification = setVerification
-        self.setCertificateRequest = setCertificateRequest
-        self.setExtraData = setExtraData
-        self.verifyCertificate = verifyCertificate
-        self.error = error
-        self.setError = setError
-        self.errorText = errorText
-        self.leaf = leaf
-        self.untrusted = untrusted
-        self.checkHost = checkHost
-        self.checkAddress = checkAddress
-        self.authorities = authorities
-        self.count = count
-        self.element = element
-        self.encodeCertificate = encodeCertificate
-        self.encodeName = encodeName
+    private init() throws(OpenSSL.Missing) {
+        setVerification = try OpenSSL.function("SSL_CTX_set_cert_verify_callback")
+        setCertificateRequest = try OpenSSL.function("SSL_CTX_set_cert_cb")
+        setExtraData = try OpenSSL.function("SSL_CTX_set_ex_data")
+        verifyCertificate = try OpenSSL.function("X509_verify_cert")
+        error = try OpenSSL.function("X509_STORE_CTX_get_error")
+        setError = try OpenSSL.function("X509_STORE_CTX_set_error")
+        errorText = try OpenSSL.function("X509_verify_cert_error_string")
+        leaf = try OpenSSL.function("X509_STORE_CTX_get0_cert")
+        untrusted = try OpenSSL.function("X509_STORE_CTX_get0_untrusted")
+        checkHost = try OpenSSL.function("X509_check_host")
+        checkAddress = try OpenSSL.function("X509_check_ip_asc")
+        authorities = try OpenSSL.function("SSL_get0_peer_CA_list")
+        count = try OpenSSL.function("OPENSSL_sk_num")
+        element = try OpenSSL.function("OPENSSL_sk_value")
+        encodeCertificate = try OpenSSL.function("i2d_X509")
+        encodeName = try OpenSSL.function("i2d_X509_NAME")
+        extraDataIndex = try OpenSSL.slot(in: Self.contexts, free: Callbacks.tlsContextFreed)
     }
 
     // MARK: - A verification in progress (`context` is an X509_STORE_CTX)

@@ -5,6 +5,9 @@ import Glibc
 /// libcurl's.
 enum OpenSSL {
     typealias Pointer = UnsafeMutableRawPointer
+    typealias Destructor = @convention(c) (Pointer?, Pointer?, Pointer?, Int32, Int, Pointer?) -> Void
+
+    struct Missing: Error {}
 
     /// nil if libcurl uses another TLS library, or if that library's functions can't be told apart from another's in the same process.
     /// Looked up once, and never closed.
@@ -19,10 +22,21 @@ enum OpenSSL {
         (version: "OpenSSL/3.", name: "libssl.so.3"), (version: "OpenSSL/1.1.1", name: "libssl.so.1.1"),
     ]
 
-    /// A function of libssl, or of the libcrypto below it. `Function` must be its C type.
-    static func function<Function>(_ name: String, as type: Function.Type = Function.self) -> Function? {
-        guard let library, let symbol = dlsym(library, name) else { return nil }
-        return unsafeBitCast(symbol, to: type)
+    /// A function of libssl, or of the libcrypto below it; throws if there is none of that name. `Function` must be its C type.
+    static func function<Function>(_ name: String) throws(Missing) -> Function {
+        guard let library, let symbol = dlsym(library, name) else { throw Missing() }
+        return unsafeBitCast(symbol, to: Function.self)
+    }
+
+    /// The index of a new slot for a pointer in each object of `kind`, one of the `CRYPTO_EX_INDEX_…` constants. OpenSSL calls `free` for each
+    /// object that it frees, with nil for an empty slot.
+    /// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
+    static func slot(in kind: Int32, free: Destructor) throws(Missing) -> Int32 {
+        let newIndex: @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, Destructor) -> Int32 =
+            try function("CRYPTO_get_ex_new_index")
+        let index = newIndex(kind, 0, nil, nil, nil, free)
+        guard index >= 0 else { throw Missing() }
+        return index
     }
 }
 

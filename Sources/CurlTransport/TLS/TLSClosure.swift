@@ -15,7 +15,6 @@ package final class TLSClosure {
 }
 
 /// https://docs.openssl.org/3.0/man3/SSL_CTX_set_info_callback/
-/// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
 private struct ClosureFunctions: Sendable {
     typealias Pointer = OpenSSL.Pointer
     typealias Callback = @convention(c) (Pointer?, Int32, Int32) -> Void
@@ -27,7 +26,7 @@ private struct ClosureFunctions: Sendable {
     /// The slot in which connections keep our object.
     private let index: Int32
 
-    static let loaded = ClosureFunctions()
+    static let loaded = try? ClosureFunctions()
 
     /// CRYPTO_EX_INDEX_SSL
     private static let connections: Int32 = 0
@@ -38,26 +37,14 @@ private struct ClosureFunctions: Sendable {
     /// SSL_RECEIVED_SHUTDOWN
     private static let receivedShutdown: Int32 = 2
 
-    private init?() {
-        typealias NewIndex =
-            @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, HandshakeFunctions.Destructor) -> Int32
-        guard let newIndex: NewIndex = OpenSSL.function("CRYPTO_get_ex_new_index"),
-            let setCallback: @convention(c) (Pointer, Callback) -> Void = OpenSSL.function("SSL_set_info_callback"),
-            let shutdownState: @convention(c) (Pointer) -> Int32 = OpenSSL.function("SSL_get_shutdown"),
-            let setExtraData: @convention(c) (Pointer, Int32, Pointer?) -> Int32 =
-                OpenSSL.function("SSL_set_ex_data"),
-            let extraData: @convention(c) (Pointer, Int32) -> Pointer? = OpenSSL.function("SSL_get_ex_data")
-        else { return nil }
-        // Called for every connection that ends, with nil for those that keep no object.
-        let index = newIndex(Self.connections, 0, nil, nil, nil) { _, closure, _, _, _, _ in
+    private init() throws(OpenSSL.Missing) {
+        setCallback = try OpenSSL.function("SSL_set_info_callback")
+        shutdownState = try OpenSSL.function("SSL_get_shutdown")
+        setExtraData = try OpenSSL.function("SSL_set_ex_data")
+        extraData = try OpenSSL.function("SSL_get_ex_data")
+        index = try OpenSSL.slot(in: Self.connections) { _, closure, _, _, _, _ in
             if let closure { Unmanaged<TLSClosure>.fromOpaque(closure).release() }
         }
-        guard index >= 0 else { return nil }
-        self.index = index
-        self.setCallback = setCallback
-        self.shutdownState = shutdownState
-        self.setExtraData = setExtraData
-        self.extraData = extraData
     }
 
     /// nil if OpenSSL is out of memory.

@@ -63,25 +63,14 @@ private struct SessionFunctions: Sendable {
             UnsafeRawPointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>
         ) -> Void
 
-    static let loaded = SessionFunctions()
+    static let loaded = try? SessionFunctions()
 
-    private init?() {
-        guard
-            let version = OpenSSL.function("SSL_version", as: (@convention(c) (UnsafeRawPointer) -> Int32).self),
-            let currentCipher = OpenSSL.function(
-                "SSL_get_current_cipher",
-                as: (@convention(c) (UnsafeRawPointer) -> UnsafeRawPointer?).self
-            ),
-            let protocolID = OpenSSL.function(
-                "SSL_CIPHER_get_protocol_id",
-                as: (@convention(c) (UnsafeRawPointer) -> UInt16).self
-            ),
-            let selectedProtocol = OpenSSL.function("SSL_get0_alpn_selected", as: SelectedProtocol.self),
-            let pending = OpenSSL.function("SSL_has_pending", as: (@convention(c) (UnsafeRawPointer) -> Int32).self)
-        else { return nil }
-        (self.version, self.currentCipher, self.protocolID) = (version, currentCipher, protocolID)
-        self.selectedProtocol = selectedProtocol
-        self.pending = pending
+    private init() throws(OpenSSL.Missing) {
+        version = try OpenSSL.function("SSL_version")
+        currentCipher = try OpenSSL.function("SSL_get_current_cipher")
+        protocolID = try OpenSSL.function("SSL_CIPHER_get_protocol_id")
+        selectedProtocol = try OpenSSL.function("SSL_get0_alpn_selected")
+        pending = try OpenSSL.function("SSL_has_pending")
     }
 
     func hasPending(_ ssl: UnsafeRawPointer) -> Bool {

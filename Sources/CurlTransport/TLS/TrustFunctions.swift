@@ -21,40 +21,22 @@ struct TrustFunctions: Sendable {
     // SSL_CTRL_SET_VERIFY_CERT_STORE and SSL_CTRL_SET_CHAIN_CERT_STORE
     private static let (setsVerifyStore, setsChainStore): (Int32, Int32) = (106, 107)
 
-    static let loaded = TrustFunctions()
+    static let loaded = try? TrustFunctions()
 
-    private init?() {
-        guard let newStore: @convention(c) () -> Pointer? = OpenSSL.function("X509_STORE_new"),
-            let freeStore: @convention(c) (Pointer) -> Void = OpenSSL.function("X509_STORE_free"),
-            let setFlags: @convention(c) (Pointer, UInt) -> Int32 = OpenSSL.function("X509_STORE_set_flags"),
-            let addCertificate: @convention(c) (Pointer, Pointer) -> Int32 = OpenSSL.function("X509_STORE_add_cert"),
-            let loadLocations: @convention(c) (Pointer, UnsafePointer<CChar>?, UnsafePointer<CChar>?) -> Int32 =
-                OpenSSL.function("X509_STORE_load_locations"),
-            let addLookup: @convention(c) (Pointer, Pointer) -> Pointer? = OpenSSL.function("X509_STORE_add_lookup"),
-            let fileLookup: @convention(c) () -> Pointer? = OpenSSL.function("X509_LOOKUP_file"),
-            let loadRevocationList: @convention(c) (Pointer, UnsafePointer<CChar>, Int32) -> Int32 =
-                OpenSSL.function("X509_load_crl_file"),
-            let decodeCertificate:
-                @convention(c) (Pointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> Pointer? =
-                OpenSSL.function("d2i_X509"),
-            let freeCertificate: @convention(c) (Pointer) -> Void = OpenSSL.function("X509_free"),
-            let clearErrors: @convention(c) () -> Void = OpenSSL.function("ERR_clear_error"),
-            let setStore: @convention(c) (Pointer, Pointer) -> Void = OpenSSL.function("SSL_CTX_set1_cert_store"),
-            let control: @convention(c) (Pointer, Int32, Int, Pointer?) -> Int = OpenSSL.function("SSL_CTX_ctrl")
-        else { return nil }
-        self.newStore = newStore
-        self.freeStore = freeStore
-        self.setFlags = setFlags
-        self.addCertificate = addCertificate
-        self.loadLocations = loadLocations
-        self.addLookup = addLookup
-        self.fileLookup = fileLookup
-        self.loadRevocationList = loadRevocationList
-        self.decodeCertificate = decodeCertificate
-        self.freeCertificate = freeCertificate
-        self.clearErrors = clearErrors
-        self.setStore = setStore
-        self.control = control
+    private init() throws(OpenSSL.Missing) {
+        newStore = try OpenSSL.function("X509_STORE_new")
+        freeStore = try OpenSSL.function("X509_STORE_free")
+        setFlags = try OpenSSL.function("X509_STORE_set_flags")
+        addCertificate = try OpenSSL.function("X509_STORE_add_cert")
+        loadLocations = try OpenSSL.function("X509_STORE_load_locations")
+        addLookup = try OpenSSL.function("X509_STORE_add_lookup")
+        fileLookup = try OpenSSL.function("X509_LOOKUP_file")
+        loadRevocationList = try OpenSSL.function("X509_load_crl_file")
+        decodeCertificate = try OpenSSL.function("d2i_X509")
+        freeCertificate = try OpenSSL.function("X509_free")
+        clearErrors = try OpenSSL.function("ERR_clear_error")
+        setStore = try OpenSSL.function("SSL_CTX_set1_cert_store")
+        control = try OpenSSL.function("SSL_CTX_ctrl")
     }
 
     /// Has connections of `context`, an `SSL_CTX`, verify certificates with `store`, and complete those that they present from it. The context's
