@@ -56,13 +56,31 @@ package enum ChannelReading {
 /// Loop only. The multi keeps it until it has failed or `close()` is called; it doesn't keep its delegate.
 package final class Channel: TransferHandler {
     private enum State {
-        case connecting
+        case connecting(EasyHandle)
         /// `shared` is nil if only libcurl can use the socket.
-        case open(socket: Int32, shared: PlainSocket?)
-        /// Closed by its owner.
+        case open(EasyHandle, socket: Int32, shared: PlainSocket?)
+        /// Closed by its owner, or not begun.
         case closed
         /// The connection couldn't be made, or is lost.
         case failed(TransferStatistics)
+    }
+
+    private enum Sending {
+        /// Nothing is waiting, and the delegate has been told.
+        case idle
+        /// Bytes are waiting, or the delegate has yet to be told that none are.
+        case pending
+        /// The same; libcurl took only part of what is waiting.
+        case blocked
+        /// Nothing more can be sent. Bytes that have arrived can still be read: `lastWords` of them, although reading was off.
+        case failed(TransferFailure, lastWords: Int)
+    }
+
+    private enum Input {
+        case delivered
+        /// When the other side closes the connection, it may have missed this many of the last bytes sent, counting FIN as one.
+        case discarded(expendable: Int)
+        case ended
     }
 
     private let multi: Multi
@@ -70,23 +88,13 @@ package final class Channel: TransferHandler {
     package weak var delegate: (any ChannelDelegate)?
     private let tracer: TransferTracer?
     private let isPlain: Bool
-    private var easy: EasyHandle?
-    private var state = State.connecting
+    private var state = State.closed
 
     private var output = ChannelOutput()
-    /// libcurl has taken only part of what was to be sent.
-    private var isBlocked = false
-    /// The delegate hasn't been told yet that all of `output` is sent.
-    private var owesSentAll = false
-    /// Why nothing more can be sent; bytes that have arrived can still be read.
-    private var sendFailure: TransferFailure?
-    /// How much has been read since then although reading was off, in bytes.
-    private var lastWordCount = 0
+    private var sending = Sending.idle
 
     private var isReading = false
-    /// Set where what arrives is dropped: how many of the last bytes sent, and FIN, the other side may miss when it closes the connection.
-    private var expendableCount: Int?
-    private var hasReachedEnd = false
+    private var input = Input.delivered
     /// What was read when the connection was established, before the delegate wanted anything.
     private var early: Received?
     /// Schedules a round in which bytes are read.
@@ -116,7 +124,15 @@ package final class Channel: TransferHandler {
         self.delegate = delegate
         tracer = hooks?.tracer
         isPlain = options.isPlain
-        easy = try multi.start(options, handler: self, hooks: hooks)
+        state = .connecting(try multi.start(options, handler: self, hooks: hooks))
+    }
+
+    /// nil once the channel is closed or has failed.
+    private var easy: EasyHandle? {
+        switch state {
+        case .connecting(let easy), .open(let easy, _, _): easy
+        case .closed, .failed: nil
+        }
     }
 
     package var loop: EventLoop { multi.loop }
@@ -128,16 +144,16 @@ package final class Channel: TransferHandler {
 
     /// The connection's socket; nil unless the channel is open.
     package var descriptor: Int32? {
-        if case .open(let socket, _) = state { socket } else { nil }
+        if case .open(_, let socket, _) = state { socket } else { nil }
     }
 
     private var plainSocket: PlainSocket? {
-        if case .open(_, let socket) = state { socket } else { nil }
+        if case .open(_, _, let socket) = state { socket } else { nil }
     }
 
     /// For sending from any thread while nothing has to go first; nil if only libcurl can use the socket.
     package var sendingSocket: PlainSocket? {
-        isOpen && output.isEmpty && !owesSentAll && sendFailure == nil ? plainSocket : nil
+        if case .idle = sending, isOpen { plainSocket } else { nil }
     }
 
     /// For receiving from any thread, while the channel isn't reading and has read nothing that would have to come first. Otherwise like
@@ -180,7 +196,7 @@ package final class Channel: TransferHandler {
     }
 
     private func end(_ end: State) {
-        guard let easy = easy.take() else { return }
+        guard let easy else { return }
         state = end
         output.removeAll()
         early = nil
@@ -206,7 +222,7 @@ package final class Channel: TransferHandler {
     package func send(count: Int, _ write: (UnsafeMutableRawBufferPointer) -> Void) {
         guard isOpen, sendFailure == nil else { return }
         output.append(count: count, write)
-        owesSentAll = true
+        if case .idle = sending { sending = .pending }
     }
 
     package func send(_ bytes: UnsafeRawBufferPointer) {
@@ -221,13 +237,13 @@ package final class Channel: TransferHandler {
         guard !isFlushing else { return }
         isFlushing = true
         var refills = 0
-        while sendWaiting(), owesSentAll {
+        while sendWaiting(), case .pending = sending {
             guard refills < Self.maximumRefills else {
                 loop.schedule(flushSoon, at: loop.now)
                 break
             }
             refills += 1
-            owesSentAll = false
+            sending = .idle
             delegate?.channelSentAll(self)
         }
         isFlushing = false
@@ -239,7 +255,7 @@ package final class Channel: TransferHandler {
         while isOpen, sendFailure == nil, let easy {
             let bytes = output.next()
             guard !bytes.isEmpty else {
-                isBlocked = false
+                if case .blocked = sending { sending = .pending }
                 return true
             }
             var sent = 0
@@ -249,11 +265,10 @@ package final class Channel: TransferHandler {
                 output.sent(sent)
                 sentCount &+= sent
             case CURLE_AGAIN:
-                isBlocked = true
+                sending = .blocked
                 return false
             default:
-                isBlocked = false
-                sendFailure = failure(code, of: easy)
+                sending = .failed(failure(code, of: easy), lastWords: 0)
                 output.removeAll()
                 // Otherwise another thread might take some of what is still to be read.
                 plainSocket?.withdraw()
@@ -267,15 +282,15 @@ package final class Channel: TransferHandler {
     /// Drops what is waiting to be sent. Nothing may be sent after this, since the other side may have only part of it.
     package func stopSending() {
         output.removeAll()
-        (isBlocked, owesSentAll) = (false, false)
+        if sendFailure == nil { sending = .idle }
         updateInterest()
     }
 
     /// Sends FIN once everything is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with
     /// nothing left to send.
     package func finishSending() {
-        guard case .open(let socket, _) = state, isOpen else { return }
-        shutdown(socket, Int32(SHUT_WR))
+        guard let descriptor, isOpen else { return }
+        shutdown(descriptor, Int32(SHUT_WR))
     }
 
     /// How many bytes that were to be sent, and FIN if that was sent, the other side's system hasn't acknowledged yet.
@@ -302,7 +317,7 @@ package final class Channel: TransferHandler {
     /// the other side's system has acknowledged everything: nobody needs to read all of it before they close the connection.
     /// - Parameter expendable: How many of the last bytes sent, and FIN, mean nothing to the other side's program.
     package func discardInput(expendable: Int = 0) {
-        expendableCount = expendable
+        if !hasReachedEnd { input = .discarded(expendable: expendable) }
         if case .bytes = early { early = nil }
         setReading(true)
     }
@@ -333,8 +348,13 @@ package final class Channel: TransferHandler {
     }
 
     private var readsLastWords: Bool {
-        sendFailure != nil && lastWordCount < Self.maximumLastWords && delegate?.takesLastWords == true
+        guard case .failed(_, let lastWords) = sending else { return false }
+        return lastWords < Self.maximumLastWords && delegate?.takesLastWords == true
     }
+
+    private var sendFailure: TransferFailure? { if case .failed(let failure, _) = sending { failure } else { nil } }
+
+    private var hasReachedEnd: Bool { if case .ended = input { true } else { false } }
 
     /// False if there is nothing to read at the moment.
     private func readOnce() -> Bool {
@@ -344,16 +364,18 @@ package final class Channel: TransferHandler {
             bytes.withUnsafeBytes { delegate?.channel(self, received: $0) }
             return true
         case .count(let count):
-            if !isReading { lastWordCount += count }
+            if !isReading, case .failed(let failure, let lastWords) = sending {
+                sending = .failed(failure, lastWords: lastWords + count)
+            }
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            if expendableCount == nil { delegate?.channel(self, received: bytes) }
+            if case .delivered = input { delegate?.channel(self, received: bytes) }
             // TLS may hold bytes without making the socket readable.
             return !isPlain || count == buffer.count || sendFailure != nil
         case .nothing:
             if let sendFailure { fail(sendFailure) }
             return false
         case .end:
-            hasReachedEnd = true
+            input = .ended
             if let sendFailure { fail(sendFailure) } else { delegate?.channelReachedEnd(self) }
             return false
         case .failure(let failure):
@@ -371,7 +393,7 @@ package final class Channel: TransferHandler {
 
     private func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         guard let easy, easy.multi != nil else { return .nothing }
-        if let expendableCount { return discard(through: buffer, of: easy, butFor: expendableCount) }
+        if case .discarded(let expendable) = input { return discard(through: buffer, of: easy, butFor: expendable) }
         var count = 0
         let code = loop.calls.within { curl_easy_recv(easy.handle, buffer.baseAddress, buffer.count, &count) }
         switch code {
@@ -411,17 +433,17 @@ package final class Channel: TransferHandler {
     func becameReady(_ readiness: UInt32) {
         let (input, output) = (EPOLLIN.rawValue, EPOLLOUT.rawValue)
         let trouble = EPOLLHUP.rawValue | EPOLLERR.rawValue
-        if isBlocked, !isPlain || readiness & (output | trouble) != 0 { flush() }
+        if case .blocked = sending, !isPlain || readiness & (output | trouble) != 0 { flush() }
         if isReading, readiness & (input | trouble) != 0 { read() }
     }
 
     private func updateInterest() {
-        guard case .open(let socket, _) = state, isOpen else { return }
+        guard let descriptor, isOpen else { return }
         var interest: SocketInterest = []
         if isReading, !hasReachedEnd { interest.insert(.read) }
         // While TLS is renegotiated, it has to receive before it can send: a socket that has room all the while is reported only once.
-        if isBlocked { interest.formUnion(isPlain ? .write : [.read, .write, .edge]) }
-        if interest.isEmpty { loop.unwatch(socket) } else { multi.watch(socket, for: interest) }
+        if case .blocked = sending { interest.formUnion(isPlain ? .write : [.read, .write, .edge]) }
+        if interest.isEmpty { loop.unwatch(descriptor) } else { multi.watch(descriptor, for: interest) }
     }
 
     // MARK: - TransferHandler: the connection is being made
@@ -444,8 +466,8 @@ package final class Channel: TransferHandler {
 
     /// libcurl has made the connection, and leaves it to the channel.
     func opened(_ socket: Int32) {
-        guard easy != nil, case .connecting = state else { return }
-        state = .open(socket: socket, shared: isPlain ? easy?.connections?.plainSocket(socket) : nil)
+        guard case .connecting(let easy) = state else { return }
+        state = .open(easy, socket: socket, shared: isPlain ? easy.connections?.plainSocket(socket) : nil)
         claimConnection()
         delegate?.channelOpened(self)
         updateInterest()
