@@ -2,8 +2,8 @@ import Foundation
 
 /// The messages waiting for one task's delegate or handler, in order. A value, guarded by its task's lock.
 ///
-/// Posting the first message schedules an operation on the delegate queue. The operation takes one message; if there are more, another
-/// operation follows. So operations that the program adds meanwhile run in between.
+/// After a change, the owner calls `claimDelivery()`: the first message schedules an operation on the delegate queue. The operation takes one
+/// message; if there are more, another operation follows. So operations that the program adds meanwhile run in between.
 struct Mailbox {
     enum Message {
         case event(TaskEvent)
@@ -49,9 +49,6 @@ struct Mailbox {
     private var completionHolds = 0
 
     private var isProgressDue = false
-    /// The progress last reported to the delegate in each direction.
-    private(set) var reportedSent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
-    private(set) var reportedWritten: Int64 = 0
 
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
@@ -64,16 +61,21 @@ struct Mailbox {
     /// No delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
 
-    /// True if the caller must schedule a delivery. Byte counts replace earlier, undelivered ones. The caller holds the message beyond the
-    /// task's lock: it may be dropped.
-    mutating func post(_ message: Message) -> Bool {
-        guard takes(message) else { return false }
+    /// True if the caller must schedule a delivery: there is something to deliver, and nobody has scheduled it yet.
+    mutating func claimDelivery() -> Bool {
+        guard !isScheduled, hasNext else { return false }
+        isScheduled = true
+        return true
+    }
+
+    /// Byte counts replace earlier, undelivered ones. The caller holds the message beyond the task's lock: it may be dropped.
+    mutating func post(_ message: Message) {
+        guard takes(message) else { return }
         if case .event(.informational) = message {
             if informationalCount == Self.maximumInformational { dropInformational() }
             informationalCount += 1
         }
         messages.add(message)
-        return schedule()
     }
 
     /// The most informational responses that wait. A server may send more than any delegate can be told of during a large upload; with the
@@ -94,51 +96,39 @@ struct Mailbox {
     }
 
     /// Puts `message` ahead of all others, if the delegate must hear it first.
-    mutating func postFirst(_ message: Message) -> Bool {
-        guard takes(message) else { return false }
-        messages.prepend(contentsOf: CollectionOfOne(message))
-        return schedule()
+    mutating func postFirst(_ message: Message) {
+        if takes(message) { messages.prepend(contentsOf: CollectionOfOne(message)) }
     }
 
     /// Has `question` asked in a turn of its own, before anything else and in every state: the other messages may be waiting for its answer.
-    mutating func passOn(_ question: @escaping @Sendable () -> Void) -> Bool {
+    mutating func passOn(_ question: @escaping @Sendable () -> Void) {
         passedOn.append(question)
-        return schedule()
     }
 
     private func takes(_ message: Message) -> Bool { state != .discarded || message.outlivesCancellation }
 
-    /// Copies body bytes in; see `BodyBuffer.append`.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> (schedules: Bool, isFull: Bool) {
-        guard state != .discarded else { return (false, false) }
-        let isFull = body.append(bytes, expected: expected)
+    /// Copies body bytes in. True if the transfer should pause; see `BodyBuffer.append`.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
+        guard state != .discarded else { return false }
         appendedBytes += bytes.count
-        return (schedule(), isFull)
+        return body.append(bytes, expected: expected)
     }
 
     /// No part begins while this much or more waits, in bytes. Only very small parts, or parts with very many fields, reach it before the
     /// transfer pauses.
     static let maximumBeforePart = 16 << 20
 
-    /// The bytes that follow belong to another part. nil if too much waits.
-    mutating func beginPart(_ head: PartHead) -> (schedules: Bool, isFull: Bool)? {
-        guard state != .discarded else { return (false, false) }
+    /// The bytes that follow belong to another part. True if the transfer should pause; nil if too much waits.
+    mutating func beginPart(_ head: PartHead) -> Bool? {
+        guard state != .discarded else { return false }
         guard body.waitingBytes < Self.maximumBeforePart else { return nil }
         parts.append((head, appendedBytes))
-        let isFull = body.endPiece(cost: head.cost)
-        return (schedule(), isFull)
+        return body.endPiece(cost: head.cost)
     }
 
-    /// Schedules an update of the task's `Progress`, one for any number of changes.
-    mutating func postProgress() -> Bool {
+    /// Has the task's `Progress` updated, once for any number of changes.
+    mutating func postProgress() {
         isProgressDue = true
-        return schedule()
-    }
-
-    private mutating func schedule() -> Bool {
-        guard !isScheduled, hasNext else { return false }
-        isScheduled = true
-        return true
     }
 
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
@@ -161,10 +151,8 @@ struct Mailbox {
         isHeld = true
     }
 
-    /// True if the caller must schedule a delivery.
-    mutating func release() -> Bool {
+    mutating func release() {
         isHeld = false
-        return schedule()
     }
 
     /// Holds the completion, until `releaseCompletion` has been called as often.
@@ -172,10 +160,8 @@ struct Mailbox {
         completionHolds += 1
     }
 
-    /// True if the caller must schedule a delivery.
-    mutating func releaseCompletion() -> Bool {
+    mutating func releaseCompletion() {
         completionHolds -= 1
-        return schedule()
     }
 
     /// The next message; nil ends the delivery. Body bytes come before the completion and after everything else.
@@ -233,30 +219,9 @@ struct Mailbox {
         return nil
     }
 
-    /// The delegate is about to be told of progress up to `sent`; returns the growth. The count restarts with each request, unless that sends a
-    /// rest, and when a body is sent again.
-    mutating func reportSent(_ sent: TaskEvent.SentBytes) -> Int64 {
-        defer { reportedSent = sent }
-        let goesOn = sent.request == reportedSent.request || sent.isRest == true
-        return goesOn && sent.total > reportedSent.total ? sent.total - reportedSent.total : sent.total
-    }
-
-    /// The next rest of the body begins at `offset`: the bytes before that count as reported, even if an earlier task has sent them.
-    mutating func skipSent(to offset: Int64) {
-        reportedSent.total = max(reportedSent.total, offset)
-    }
-
-    /// The same for bytes in the download's file, which may have been restarted.
-    mutating func reportWritten(_ total: Int64) -> Int64 {
-        defer { reportedWritten = total }
-        return total < reportedWritten ? total : total - reportedWritten
-    }
-
-    /// The response has been answered; true if the caller must schedule a delivery.
-    mutating func answered() -> Bool {
-        guard isAwaitingAnswer else { return false }
-        state = .open
-        return schedule()
+    /// The delegate has answered about the response.
+    mutating func answered() {
+        if isAwaitingAnswer { state = .open }
     }
 
     /// The consumer has finished with `count` body bytes; true if the transfer may resume.
@@ -289,7 +254,7 @@ struct Mailbox {
         informationalCount = 0
         removeBody()
         state = .discarded
-        return Discarded(messages: dropped, schedules: schedule())
+        return Discarded(messages: dropped, schedules: claimDelivery())
     }
 
     /// What is no longer wanted. Released without the task's lock: it may contain the program's own objects, whose `deinit` may look at the

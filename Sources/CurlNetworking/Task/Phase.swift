@@ -105,7 +105,7 @@ enum Phase {
     }
 
     /// The running transfer, if its server may switch to another protocol.
-    var switchingTransfer: (any SwitchingTransfer)? { transfer as? any SwitchingTransfer }
+    var upgrade: UpgradeTransfer? { transfer as? UpgradeTransfer }
 
     /// Whether the task's whole response has arrived, and been decoded: the rest is up to this machine.
     var hasWholeResponse: Bool {

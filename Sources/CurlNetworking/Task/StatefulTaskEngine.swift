@@ -124,8 +124,21 @@ extension StatefulTaskEngine {
         if let delivery { session.deliveryQueue.add([delivery]) }
     }
 
+    /// Changes the state, and has delivered what that has posted.
+    func update(_ change: (inout sending TaskState) -> Void) {
+        if changesDelivery(change) { scheduleDelivery() }
+    }
+
+    /// Changes the state. True if the caller must schedule a delivery.
+    func changesDelivery(_ change: (inout sending TaskState) -> Void) -> Bool {
+        withState { state in
+            change(&state)
+            return state.mailbox.claimDelivery()
+        }
+    }
+
     func passOn(_ question: @escaping @Sendable () -> Void) {
-        if withState({ $0.mailbox.passOn(question) }) { deliverCalls() }
+        if changesDelivery({ $0.mailbox.passOn(question) }) { deliverCalls() }
     }
 
     /// The same for calls, which are also made when the session has forgotten the task.

@@ -14,15 +14,16 @@ struct TaskConversion {
     /// What has arrived is divided by `sink`, and what follows as it comes.
     func divide(_ sink: DelegateSink) {
         let pieces = handle.shared.withLock { shared -> [Data]? in
-            guard shared.mayBecomeAnother, shared.undecided.take() != nil else { return nil }
-            _ = shared.machine.setBacklogged(false)
+            guard shared.isConvertible, case .divisible = shared.conversion else { return nil }
+            shared.conversion = .none
+            shared.machine.setBacklogged(false)
             return shared.mailbox.takeBody()
         }
         guard let pieces else { return }
         do throws(URLError) {
             try sink.divide(pieces)
             handle.allow()
-            handle.loader?.phase.switchingTransfer?.responseAllowed()
+            handle.loader?.phase.upgrade?.responseAllowed()
             handle.loader?.run()
         } catch {
             fail(error)
@@ -32,10 +33,10 @@ struct TaskConversion {
     // MARK: - A download task
 
     /// What has arrived is written to a file, and what follows goes there directly.
-    func becomeDownload() {
+    func convertToDownload() {
         let pieces = handle.shared.withLock { shared -> [Data]? in
-            guard shared.mayBecomeAnother else { return nil }
-            _ = shared.machine.setBacklogged(false)
+            guard shared.isConvertible else { return nil }
+            shared.machine.setBacklogged(false)
             return shared.mailbox.takeBody()
         }
         guard let pieces else { return }
@@ -49,35 +50,35 @@ struct TaskConversion {
                 of: handle.loader?.sink.accepted,
                 writing: pieces
             )
-            becomeDownload(into: sink)
+            convertToDownload(into: sink)
         } catch {
             fail(error)
         }
     }
 
     /// The file is there. The task may have been cancelled since the body was taken, and even be completed.
-    func becomeDownload(into sink: FileSink) {
+    func convertToDownload(into sink: FileSink) {
         let isOver = handle.shared.withLock { shared -> Bool? in
-            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
+            guard shared.isConvertible, let old = shared.task as? URLSessionDataTask else { return nil }
             shared.task = URLSessionDownloadTask(engine: handle)
-            shared.hasBecomeAnother = true
+            shared.conversion = .download
             // Ahead of a completion that may already be waiting.
-            if let length = sink.length, length > 0 { _ = shared.mailbox.postFirst(.event(.wrote(length))) }
-            _ = shared.mailbox.postFirst(.event(.becameDownload(from: old)))
+            if let length = sink.length, length > 0 { shared.mailbox.postFirst(.event(.wrote(length))) }
+            shared.mailbox.postFirst(.event(.becameDownload(from: old)))
             return shared.machine.stage == .finished
         }
         guard let isOver else { return sink.abandon(after: .cancelled(handle.shownURL), isKept: false) { _ in } }
         if isOver { return settle(sink) }
         handle.loader?.sink = sink
         handle.allow()
-        handle.loader?.phase.switchingTransfer?.responseAllowed()
+        handle.loader?.phase.upgrade?.responseAllowed()
         handle.loader?.run()
     }
 
     /// A task that was cancelled meanwhile has its end already.
     func fail(_ error: URLError) {
         handle.shared.withLock { shared in
-            if shared.mayBecomeAnother, shared.outcome != nil { shared.outcome = .failure(error) }
+            if shared.isConvertible, shared.outcome != nil { shared.outcome = .failure(error) }
         }
         handle.loader?.fail(error)
         handle.allow()
@@ -104,20 +105,19 @@ struct TaskConversion {
     // MARK: - A stream task
 
     /// What has arrived, and what follows, goes to those who read.
-    func becomeStream() {
-        if let transfer = handle.loader?.phase.switchingTransfer, transfer.isSwitched {
-            return becomeStream(over: transfer)
+    func convertToStream() {
+        if let upgrade = handle.loader?.phase.upgrade, upgrade.isSwitched {
+            return convertToStream(over: upgrade)
         }
         let port = StreamPort(writes: false)
         port.owner = handle
         let become = handle.shared.withLock { shared -> (stream: ResponseStream, error: URLError?)? in
-            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return nil }
+            guard shared.isConvertible, let old = shared.task as? URLSessionDataTask else { return nil }
             let error = shared.outcome?.error
             let isComplete = shared.machine.stage == .finished && error == nil
             let stream = ResponseStream(port, handle, pieces: shared.mailbox.takeBody(), isComplete: isComplete)
-            shared.becomeStream(port, handle, insteadOf: old)
-            shared.isBeingRead = true
-            _ = shared.machine.setBacklogged(stream.isBehind)
+            shared.convertToStream(port, handle, insteadOf: old, isBeingRead: true)
+            shared.machine.setBacklogged(stream.isBehind)
             return (stream, error)
         }
         guard let become else { return }
@@ -132,40 +132,41 @@ struct TaskConversion {
     }
 
     /// The server has switched protocols: what follows goes both ways.
-    private func becomeStream(over transfer: any SwitchingTransfer) {
+    private func convertToStream(over upgrade: UpgradeTransfer) {
         let port = StreamPort()
         port.owner = handle
         let hasBecome = handle.shared.withLock { shared in
-            guard shared.mayBecomeAnother, let old = shared.task as? URLSessionDataTask else { return false }
-            shared.becomeStream(port, handle, insteadOf: old)
+            guard shared.isConvertible, let old = shared.task as? URLSessionDataTask else { return false }
+            shared.convertToStream(port, handle, insteadOf: old, isBeingRead: false)
             return true
         }
         guard hasBecome else { return }
         handle.loader?.sink = StreamSink(port)
         handle.allow()
-        transfer.becomeStream(port)
+        upgrade.open(port)
         handle.loader?.run()
     }
 }
 
 extension TaskState {
-    fileprivate mutating func becomeStream(
+    fileprivate mutating func convertToStream(
         _ port: StreamPort,
         _ engine: TaskHandle,
-        insteadOf old: URLSessionDataTask
+        insteadOf old: URLSessionDataTask,
+        isBeingRead: Bool
     ) {
         task = URLSessionStreamTask(engine: engine)
-        hasBecomeAnother = true
+        conversion = .stream(isBeingRead: isBeingRead)
         consumer = .stream(port)
         // It comes when all of the body has been read.
         mailbox.takeCompletion()
-        _ = mailbox.postFirst(.event(.becameStream(from: old)))
+        mailbox.postFirst(.event(.becameStream(from: old)))
     }
 
     /// Whether the task's delegate is being asked about its response, and the answer still counts: it does as well for a task that is to be
     /// cancelled with resume data, since success would undo that.
-    fileprivate var mayBecomeAnother: Bool {
+    fileprivate var isConvertible: Bool {
         guard case .delegate = consumer else { return false }
-        return mailbox.isAwaitingAnswer && machine.cancellation != .discardingBody && !hasBecomeAnother
+        return mailbox.isAwaitingAnswer && machine.cancellation != .discardingBody && !isConverted
     }
 }

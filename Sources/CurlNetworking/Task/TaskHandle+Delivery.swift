@@ -5,14 +5,14 @@ import Foundation
 // user's code runs.
 
 extension TaskHandle {
-    /// Changes the state; `change` returns whether the caller must schedule a delivery. Loop.
-    func update(_ change: (inout sending TaskState) -> sending Bool) {
-        if shared.withLock(change) { scheduleAtEndOfRound() }
+    /// As `update`, with the delivery at the end of the loop's round. Loop.
+    func updateOnLoop(_ change: (inout sending TaskState) -> Void) {
+        if changesDelivery(change) { scheduleAtEndOfRound() }
     }
 
     /// Loop.
     func post(_ message: Mailbox.Message) {
-        update { $0.mailbox.post(message) }
+        updateOnLoop { $0.mailbox.post(message) }
     }
 
     /// Called on the loop when the mailbox requires it.
@@ -43,22 +43,25 @@ extension TaskHandle {
     }
 
     func releaseDelivery() {
-        update { $0.mailbox.release() }
+        updateOnLoop { $0.mailbox.release() }
     }
 
     // MARK: - The response's disposition
 
     func answer(_ disposition: URLSession.ResponseDisposition) {
-        let (isAwaited, undecided) = shared.withLock { ($0.mailbox.isAwaitingAnswer, $0.undecided) }
+        let (isAwaited, divider) = shared.withLock { shared in
+            let divider: DelegateSink? = if case .divisible(let sink) = shared.conversion { sink } else { nil }
+            return (shared.mailbox.isAwaitingAnswer, divider)
+        }
         guard isAwaited else { return }
         switch disposition {
         case .allow:
-            if let undecided { return submit { self.convert { TaskConversion(self).divide(undecided) } } }
+            if let divider { return submit { self.convert { TaskConversion(self).divide(divider) } } }
             allow()
-            if asksForUpgrade { submit { self.loader?.phase.switchingTransfer?.responseAllowed() } }
+            if asksForUpgrade { submit { self.loader?.phase.upgrade?.responseAllowed() } }
         case .cancel: if let task { cancel(task) }
-        case .becomeDownload: submit { self.convert { TaskConversion(self).becomeDownload() } }
-        case .becomeStream: submit { self.convert { TaskConversion(self).becomeStream() } }
+        case .becomeDownload: submit { self.convert { TaskConversion(self).convertToDownload() } }
+        case .becomeStream: submit { self.convert { TaskConversion(self).convertToStream() } }
         }
     }
 
@@ -70,11 +73,10 @@ extension TaskHandle {
     }
 
     func allow() {
-        let schedules = shared.withLock { shared in
+        update { shared in
             shared.lastAnswer = .now
-            return shared.mailbox.answered()
+            shared.mailbox.answered()
         }
-        if schedules { scheduleDelivery() }
     }
 
     /// When the delegate last answered: `now` if it hasn't yet, nil if it wasn't asked.
@@ -87,72 +89,73 @@ extension TaskHandle {
 
 extension TaskHandle: SinkOwner {
     func ask(about response: TaskResponse, dividing sink: DelegateSink?) {
-        update { shared in
-            shared.undecided = sink
-            return shared.mailbox.post(.disposition(of: response))
+        updateOnLoop { shared in
+            shared.conversion = sink.map { .divisible($0) } ?? .none
+            shared.mailbox.post(.disposition(of: response))
         }
     }
 
     func count(_ bytes: Int64, isTold: Bool) {
-        update { shared in
+        updateOnLoop { shared in
             shared.counters.received += bytes
-            let schedules = shared.noteProgress()
-            guard isTold, shared.tellsOfWrites else { return schedules }
-            return shared.mailbox.post(.event(.wrote(shared.counters.received))) || schedules
+            shared.noteProgress()
+            if isTold, shared.tellsOfWrites { shared.mailbox.post(.event(.wrote(shared.counters.received))) }
         }
     }
 
     func startedOver() {
-        update { shared in
-            guard shared.counters.received > 0 else { return false }
+        updateOnLoop { shared in
+            guard shared.counters.received > 0 else { return }
             shared.counters.received = 0
             shared.counters.restarts += 1
-            let schedules = shared.noteProgress()
-            return shared.tellsOfWrites ? shared.mailbox.post(.event(.wrote(0))) || schedules : schedules
+            shared.noteProgress()
+            if shared.tellsOfWrites { shared.mailbox.post(.event(.wrote(0))) }
         }
     }
 
     func deliver(_ bytes: UnsafeRawBufferPointer) {
-        update { shared in
+        updateOnLoop { shared in
             let expected = shared.count(bytes)
-            let schedules = shared.noteProgress()
-            return shared.append(bytes, expected: expected) || schedules
+            shared.noteProgress()
+            shared.append(bytes, expected: expected)
         }
     }
 
     func read(_ bytes: UnsafeRawBufferPointer, from stream: ByteStream) {
-        let (schedules, delivery) = shared.withLock { shared -> (Bool, ByteStream.PendingRead?) in
+        var delivery: ByteStream.PendingRead?
+        updateOnLoop { shared in
             let expected = shared.count(bytes)
-            let schedules = shared.noteProgress()
-            let (isFull, delivery) = stream.append(bytes, expected: expected)
-            if isFull { _ = shared.machine.setBacklogged(true) }
-            guard shared.wantsCopy else { return (schedules, delivery) }
-            return (shared.append(bytes, expected: expected) || schedules, delivery)
+            shared.noteProgress()
+            let isFull: Bool
+            (isFull, delivery) = stream.append(bytes, expected: expected)
+            if isFull { shared.machine.setBacklogged(true) }
+            if shared.wantsCopy { shared.append(bytes, expected: expected) }
         }
-        if schedules { scheduleAtEndOfRound() }
         if let delivery { pool.loop.atEndOfRound(delivery.run) }
     }
 
     var wantsCopy: Bool { shared.withLock { $0.wantsCopy } }
 
     func deliver(counted bytes: UnsafeRawBufferPointer) {
-        update { $0.append(bytes, expected: nil) }
+        updateOnLoop { $0.append(bytes, expected: nil) }
     }
 
     func beginPart(_ head: PartHead) throws(URLError) {
-        let begun = shared.withLock { shared -> (schedules: Bool, isFull: Bool)? in
-            let begun = shared.mailbox.beginPart(head)
-            if begun?.isFull == true { _ = shared.machine.setBacklogged(true) }
-            return begun
+        var hasRoom = true
+        updateOnLoop { shared in
+            switch shared.mailbox.beginPart(head) {
+            case true?: shared.machine.setBacklogged(true)
+            case false?: break
+            case nil: hasRoom = false
+            }
         }
-        guard let begun else {
+        guard hasRoom else {
             throw URLError(
                 .cannotParseResponse,
                 shared.withLock { $0.currentRequest?.url },
                 "The server sends parts faster than the delegate takes them."
             )
         }
-        if begun.schedules { scheduleAtEndOfRound() }
     }
 
     func setBehind(_ isBehind: Bool) {

@@ -6,30 +6,29 @@ extension TaskHandle {
     /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
     /// for a delegate that may want them; otherwise nil.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
-        let (consumer, schedules) = shared.withLock { shared -> (Consumer?, Bool) in
+        var consumer: Consumer?
+        updateOnLoop { shared in
             shared.outcome = shared.consumer.shown(outcome)
             if var metrics {
                 metrics.showLast(shared.response)
                 if case .webSocket(let exchange) = shared.consumer { metrics.showRequests(by: exchange.shown) }
                 shared.metrics = metrics
             }
-            let schedules = shared.post(resumeData: resumeData)
+            shared.post(resumeData: resumeData)
             // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
-            if shared.consumer.isAsync, shared.delegates.task == nil { return (shared.consumer, schedules) }
-            if case .webSocket = shared.consumer { return (shared.consumer, schedules) }
+            if shared.consumer.isAsync, shared.delegates.task == nil { return consumer = shared.consumer }
+            if case .webSocket = shared.consumer { return consumer = shared.consumer }
             // A response that became a stream completes when it has been read.
-            if outcome.error != nil { shared.isBeingRead = false }
-            guard !shared.isBeingRead else { return (nil, schedules) }
-            return (nil, shared.mailbox.post(.completed) || schedules)
+            if outcome.error != nil { shared.endReading() }
+            if !shared.isBeingRead { shared.mailbox.post(.completed) }
         }
-        if schedules { scheduleAtEndOfRound() }
         guard let consumer else { return convertIfAsked() }
         if case .webSocket(let exchange) = consumer {
             end(exchange, with: consumer.shown(outcome))
             return post(.completed)
         }
         let (result, response, unwanted) = shared.withLock { $0.complete() }
-        update { $0.noteProgress() }
+        updateOnLoop { $0.noteProgress() }
         if session.hasTaskDelegate {
             // The delegate hears everything that is still on its way before the session forgets the task.
             shared.withLock { $0.consumer = .informed }

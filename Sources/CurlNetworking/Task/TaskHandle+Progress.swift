@@ -5,9 +5,9 @@ import Foundation
 extension TaskHandle {
     /// Changes the counters, and schedules an update of the task's `Progress`. Loop.
     func count(_ change: (inout TaskState) -> Void) {
-        update { shared in
+        updateOnLoop { shared in
             change(&shared)
-            return shared.noteProgress()
+            shared.noteProgress()
         }
     }
 
@@ -22,7 +22,7 @@ extension TaskHandle {
             case .none:
                 break
             case .rest(let rest):
-                if rest.offset > shared.counters.sent { shared.mailbox.skipSent(to: rest.offset) }
+                if rest.offset > shared.counters.sent { shared.reported.skipSent(to: rest.offset) }
                 shared.counters.noteUploaded(through: rest.offset, of: rest.total)
             }
         }
@@ -34,22 +34,22 @@ extension TaskHandle {
     ///   stays where it is while bytes are sent again that were lost. nil for a request that sends all of it.
     func noteSent(_ count: Int64, from start: Int64?) {
         let isWatched = isWatched
-        update { shared in
+        updateOnLoop { shared in
             var totalBytes = count
             if let start {
                 totalBytes = start.addingClamped(count)
-                guard totalBytes > shared.counters.sent else { return false }
+                guard totalBytes > shared.counters.sent else { return }
             }
             shared.counters.sent = totalBytes
-            let schedulesProgress = shared.noteProgress()
-            guard isWatched else { return schedulesProgress }
+            shared.noteProgress()
+            guard isWatched else { return }
             let sent = TaskEvent.SentBytes(
                 total: totalBytes,
                 expected: shared.counters.expectedToSend,
                 request: shared.counters.requests,
                 isRest: start == nil ? nil : true
             )
-            return shared.mailbox.post(.event(.sent(sent))) || schedulesProgress
+            shared.mailbox.post(.event(.sent(sent)))
         }
     }
 }

@@ -23,7 +23,7 @@ extension TaskHandle: StreamOwner {
         port?.add(wish, for: self, isSuspended: isSuspended)
         guard isEnding else { return }
         // The loop takes the wish before it comes to this.
-        submit { self.update { $0.mailbox.releaseCompletion() } }
+        submit { self.updateOnLoop { $0.mailbox.releaseCompletion() } }
     }
 }
 
@@ -32,7 +32,7 @@ extension TaskHandle: StreamOwner {
 extension TaskHandle: ResponseStreamOwner {
     func streamEnded() {
         let isOver = shared.withLock { shared in
-            shared.isBeingRead = false
+            shared.endReading()
             return shared.outcome != nil
         }
         if isOver { post(.completed) } else { loader?.finish(.delivered) }
@@ -47,7 +47,7 @@ extension TaskHandle: ResponseStreamOwner {
     /// Nobody reads any more: the task completes, if its response has come to its end.
     func endReading(_ failure: StreamFailure) {
         let (wasRead, isOver, port) = shared.withLock { shared in
-            defer { shared.isBeingRead = false }
+            defer { shared.endReading() }
             return (shared.isBeingRead, shared.outcome != nil, shared.consumer.port)
         }
         guard wasRead else { return }

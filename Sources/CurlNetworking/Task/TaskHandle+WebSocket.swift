@@ -17,8 +17,9 @@ extension TaskHandle: WebSocketExchangeOwner {
         if addCall(body) { deliverCalls() }
     }
 
+    /// True if the caller must schedule a delivery.
     func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
-        shared.withLock { $0.mailbox.post(.call(body)) }
+        changesDelivery { $0.mailbox.post(.call(body)) }
     }
 
     var announcesWebSocket: Bool { delegates.webSocket != nil }

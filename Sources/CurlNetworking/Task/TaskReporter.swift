@@ -82,14 +82,14 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
             defer { consumed(data.count) }
             return messenger.tell(event)
         case .sent(let sent):
-            return messenger.tell(event, growth: engine.withState { $0.mailbox.reportSent(sent) })
+            return messenger.tell(event, growth: engine.withState { $0.reported.report(sent) })
         case .wrote(let total):
             let (growth, expected) = engine.withState {
-                ($0.mailbox.reportWritten(total), $0.counters.expectedToReceive)
+                ($0.reported.report(written: total), $0.counters.expectedToReceive)
             }
             return messenger.tell(event, growth: growth, expected: expected)
         case .resumed(let offset, _):
-            _ = engine.withState { $0.mailbox.reportWritten(offset) }
+            _ = engine.withState { $0.reported.report(written: offset) }
             return engine.tellsDelegateOfResult && messenger.tell(event)
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
             .informational, .openedWebSocket, .closedWebSocket:

@@ -5,9 +5,9 @@ import Foundation
 // tasks may have one parent: so each is changed on its session's delegate queue alone, and only one at a time in the whole process.
 
 extension TaskState {
-    /// Schedules an update of the task's `Progress`, if the program has asked for one. True if the caller must schedule a delivery.
-    mutating func noteProgress() -> Bool {
-        progress != nil && mailbox.postProgress()
+    /// Has the task's `Progress` updated, if the program has asked for one.
+    mutating func noteProgress() {
+        if progress != nil { mailbox.postProgress() }
     }
 
     var progressCounts: ProgressCounts {

@@ -8,17 +8,13 @@ struct TaskState: ~Copyable {
     var isSubmitted = false
     var consumer: Consumer
     var mailbox = Mailbox()
+    var reported = ReportedProgress()
     var outcome: Outcome?
     /// The task's metrics, from its end until its delegate has been told.
     var metrics: TaskMetrics?
     /// The public object, from the first `resume()` to the end: the session keeps the task, so its delegate's messages have one to name.
     var task: URLSessionTask?
-    /// The task was created as a data task, whose public object is now obsolete.
-    var hasBecomeAnother = false
-    /// It has become a stream task, and its end waits until all of the response has been read.
-    var isBeingRead = false
-    /// What divides the response's body into parts, if the delegate allows it. Used on the loop.
-    var undecided: DelegateSink?
+    var conversion = Conversion.none
     /// When the delegate last answered what is to be done with a response or a part.
     var lastAnswer: MonotonicTime?
     var delegates = DelegateSet.none
@@ -30,6 +26,18 @@ struct TaskState: ~Copyable {
     var progress: Progress?
     var resumeDataHandlers: [@Sendable (Data?) -> Void] = []
     var settings = TaskSettings()
+
+    /// What a data task has become by its delegate's answer to a response.
+    enum Conversion {
+        /// It is the task that it was created as.
+        case none
+        /// The same; if the delegate allows the response, this sink divides the body into parts. Used on the loop.
+        case divisible(DelegateSink)
+        /// The data task's public object is obsolete.
+        case download
+        /// The same. While `isBeingRead`, the task's end waits until the whole response has been read.
+        case stream(isBeingRead: Bool)
+    }
 
     init(consumer: Consumer, currentRequest: URLRequest?, counters: TaskCounters = TaskCounters()) {
         self.consumer = consumer
@@ -97,7 +105,23 @@ struct TaskState: ~Copyable {
 
     /// Whether the public object `task` has been replaced by a download or stream task.
     func isOver(_ task: URLSessionTask) -> Bool {
-        hasBecomeAnother && task is URLSessionDataTask
+        isConverted && task is URLSessionDataTask
+    }
+
+    /// Whether the task has become a download or stream task.
+    var isConverted: Bool {
+        switch conversion {
+        case .none, .divisible: false
+        case .download, .stream: true
+        }
+    }
+
+    /// Whether the task's end waits until the whole response has been read.
+    var isBeingRead: Bool { if case .stream(isBeingRead: true) = conversion { true } else { false } }
+
+    /// The task's end no longer waits for readers.
+    mutating func endReading() {
+        if isBeingRead { conversion = .stream(isBeingRead: false) }
     }
 
     // MARK: - The response and its body
@@ -117,11 +141,9 @@ struct TaskState: ~Copyable {
         return counters.expectedToReceive - counters.received
     }
 
-    /// Puts body bytes into the mailbox. True if the caller must schedule a delivery.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
-        let (schedules, isFull) = mailbox.append(bytes, expected: expected)
-        if isFull { _ = machine.setBacklogged(true) }
-        return schedules
+    /// Puts body bytes into the mailbox.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) {
+        if mailbox.append(bytes, expected: expected) { machine.setBacklogged(true) }
     }
 
     /// Whether a delegate that was passed to an async call gets the body's bytes as well.
@@ -154,12 +176,10 @@ struct TaskState: ~Copyable {
         return machine.cancellation != nil ? mailbox.discard() : Mailbox.Discarded()
     }
 
-    /// Passes the resume data to those who asked for it. True if the caller must schedule a delivery.
-    mutating func post(resumeData: Data?) -> Bool {
-        var schedules = false
-        for handler in resumeDataHandlers { schedules = mailbox.post(.resumeData(resumeData, handler)) || schedules }
+    /// Passes the resume data to those who asked for it.
+    mutating func post(resumeData: Data?) {
+        for handler in resumeDataHandlers { mailbox.post(.resumeData(resumeData, handler)) }
         resumeDataHandlers = []
-        return schedules
     }
 
     /// The messages of the end, in order; called once in a task's life.

@@ -105,6 +105,7 @@ struct TaskStateMachine: Sendable {
     }
 
     /// The consumer has fallen behind, or caught up.
+    @discardableResult
     mutating func setBacklogged(_ isBacklogged: Bool) -> Bool {
         guard self.isBacklogged != isBacklogged else { return false }
         self.isBacklogged = isBacklogged

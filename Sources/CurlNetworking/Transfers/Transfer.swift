@@ -65,18 +65,6 @@ extension Transfer {
     func timedOut() {}
 }
 
-/// A transfer whose server may switch to another protocol (RFC 9110 §7.8). Loop only.
-protocol SwitchingTransfer: Transfer {
-    /// The server has switched, and the connection waits for what the delegate makes of it.
-    var isSwitched: Bool { get }
-
-    /// The delegate wants the body, if its answer was waited for. May report body bytes before it returns.
-    func responseAllowed()
-
-    /// The connection, which `isSwitched`, is the port's from now on.
-    func becomeStream(_ port: StreamPort)
-}
-
 /// What to do with a response's body.
 enum BodyRoute {
     case deliver

@@ -30,9 +30,9 @@ struct AgentMessageTests {
         var growth: [Int64] = []
         while let message = state.mailbox.next() {
             switch message {
-            case .event(.wrote(let total)): growth.append(state.mailbox.reportWritten(total))
-            case .event(.sent(let sent)): growth.append(state.mailbox.reportSent(sent))
-            case .event(.resumed(let offset, _)): _ = state.mailbox.reportWritten(offset)
+            case .event(.wrote(let total)): growth.append(state.reported.report(written: total))
+            case .event(.sent(let sent)): growth.append(state.reported.report(sent))
+            case .event(.resumed(let offset, _)): _ = state.reported.report(written: offset)
             default: break
             }
             _ = state.mailbox.delivered()
@@ -44,10 +44,10 @@ struct AgentMessageTests {
     func growth() throws {
         var state = TaskState(try listing(TaskCounters(received: 10)))
         #expect(told(&state) == [])
-        _ = state.apply(progress(TaskCounters(received: 25)))
+        state.apply(progress(TaskCounters(received: 25)))
         #expect(told(&state) == [15])
-        _ = state.apply(.resumed(offset: 5, expectedTotalBytes: 100))
-        _ = state.apply(progress(TaskCounters(received: 12)))
+        state.apply(.resumed(offset: 5, expectedTotalBytes: 100))
+        state.apply(progress(TaskCounters(received: 12)))
         #expect(told(&state) == [7])
     }
 
@@ -61,7 +61,7 @@ struct AgentMessageTests {
             expectedToSend: .min,
             requests: .max
         )
-        for counters in [most, TaskCounters(), most] { _ = state.apply(progress(counters)) }
+        for counters in [most, TaskCounters(), most] { state.apply(progress(counters)) }
         // The one in between has sent nothing yet, which takes nothing back of what was sent.
         #expect(told(&state) == [.max, 0, .max, .max])
     }

@@ -34,13 +34,13 @@ struct TaskConversionTests {
         handle.shared.withLock { shared in
             shared.task = task
             _ = shared.machine.resume()
-            _ = shared.mailbox.post(.disposition(of: response))
+            shared.mailbox.post(.disposition(of: response))
             _ = shared.mailbox.next()
             _ = shared.machine.finish()
         }
         handle.answer(disposition)
         let (isConverted, isAwaitingAnswer) = await Self.onLoop(of: handle) {
-            handle.shared.withLock { ($0.hasBecomeAnother, $0.mailbox.isAwaitingAnswer) }
+            handle.shared.withLock { ($0.isConverted, $0.mailbox.isAwaitingAnswer) }
         }
         #expect(!isConverted && isAwaitingAnswer)
         await Self.onLoop(of: handle) {
@@ -86,7 +86,7 @@ struct TaskConversionTests {
                 let sink = try FileSink(handle, in: asked.directory.url, for: nil, adding: [], of: nil, writing: pieces)
                 asked.task.cancel()
                 TaskConversion(handle).becomeDownload(into: sink)
-                return handle.shared.withLock { $0.hasBecomeAnother }
+                return handle.shared.withLock { $0.isConverted }
             }
         }.get()
         #expect(!becameDownload)

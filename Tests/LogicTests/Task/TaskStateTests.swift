@@ -119,9 +119,9 @@ struct TaskStateTests {
         _ = state.machine.finish()
         let late = state.add(resumeDataHandler: { _ in })
         #expect(inTime == [true, true] && !late)
-        let schedules = state.post(resumeData: nil)
-        #expect(schedules && state.resumeDataHandlers.isEmpty)
-        _ = state.mailbox.post(.completed)
+        state.post(resumeData: nil)
+        #expect(state.resumeDataHandlers.isEmpty)
+        state.mailbox.post(.completed)
         let messages = (0..<3).map { _ in state.mailbox.next().map(MailboxTests.name) }
         #expect(messages == ["resume data", "resume data", "completed"])
     }

@@ -18,7 +18,7 @@ extension BackgroundEngine {
     }
 
     private func show(_ progress: TaskProgress) {
-        if shared.withLock({ $0.apply(progress) }) { scheduleDelivery() }
+        update { $0.apply(progress) }
     }
 
     func apply(_ event: TaskEvent) {
@@ -29,7 +29,7 @@ extension BackgroundEngine {
         case .resumed(let offset, let expected): knownResumption = .init(offset: offset, expected: expected)
         default: break
         }
-        if shared.withLock({ $0.apply(event) }) { scheduleDelivery() }
+        update { $0.apply(event) }
     }
 
     /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
@@ -91,12 +91,11 @@ extension BackgroundEngine {
         let outcome = outcome(of: ending, files, resumeData)
         if let response = ending.progress.response { storeCookies(of: response) }
         let metrics = ending.metrics?.metrics ?? metricsWithoutAttempt
-        let schedules = shared.withLock { shared in
+        update { shared in
             shared.outcome = outcome
             shared.metrics = metrics
-            return shared.post(resumeData: resumeData)
+            shared.post(resumeData: resumeData)
         }
-        if schedules { scheduleDelivery() }
         readBody()
     }
 
@@ -157,13 +156,12 @@ extension BackgroundEngine {
         let isDiscarded = shared.withLock { $0.machine.cancellation == .discardingBody }
         let resumeData = isDiscarded ? nil : unusedResumeData
         let (outcome, metrics) = (failure(error, resumeData), metricsWithoutAttempt)
-        let schedules = shared.withLock { shared in
+        update { shared in
             shared.outcome = outcome
             shared.metrics = metrics
-            let schedules = shared.post(resumeData: resumeData)
-            return shared.mailbox.post(.completed) || schedules
+            shared.post(resumeData: resumeData)
+            shared.mailbox.post(.completed)
         }
-        if schedules { scheduleDelivery() }
     }
 
     /// Only now, for a download: any number of files may wait for their delegates' turns, and each that has been handed over is open.
@@ -243,9 +241,7 @@ extension BackgroundEngine {
             mainDocument: originalRequest?.mainDocumentURL,
             policy: session.settings.cookieAcceptPolicy
         ) { [self] in
-            client.queue.async {
-                if self.shared.withLock({ $0.mailbox.release() }) { self.scheduleDelivery() }
-            }
+            client.queue.async { self.update { $0.mailbox.release() } }
         }
     }
 
@@ -265,12 +261,12 @@ extension BackgroundEngine {
                 break
             }
             if bytes.isEmpty { break }
-            let appended = shared.withLock { shared in
-                shared.machine.cancellation == nil
-                    ? bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) } : nil
+            var isFull: Bool?
+            update { shared in
+                guard shared.machine.cancellation == nil else { return }
+                isFull = bytes.withUnsafeBytes { shared.mailbox.append($0, expected: nil) }
             }
-            guard let (schedules, isFull) = appended else { break }
-            if schedules { scheduleDelivery() }
+            guard let isFull else { break }
             if isFull { return }
         }
         body = .passedOn
@@ -280,6 +276,6 @@ extension BackgroundEngine {
     // MARK: - Posting
 
     private func post(_ message: Mailbox.Message) {
-        if shared.withLock({ $0.mailbox.post(message) }) { scheduleDelivery() }
+        update { $0.mailbox.post(message) }
     }
 }

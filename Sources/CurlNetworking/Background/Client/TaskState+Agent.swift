@@ -21,8 +21,8 @@ extension TaskState {
         }
         show(listing.progress)
         // What came before isn't news.
-        _ = mailbox.reportWritten(counters.received)
-        _ = mailbox.reportSent(
+        _ = reported.report(written: counters.received)
+        _ = reported.report(
             .init(total: counters.sent, expected: counters.expectedToSend, request: counters.requests)
         )
     }
@@ -39,14 +39,14 @@ extension TaskState {
         if let response = progress.response?.response { self.response = TaskResponse(response) }
     }
 
-    /// Posts what is new in `progress`. True if the caller must schedule a delivery.
-    mutating func apply(_ progress: TaskProgress) -> Bool {
+    /// Posts what is new in `progress`.
+    mutating func apply(_ progress: TaskProgress) {
         let old = counters
         show(progress)
         let new = counters
-        var schedules = noteProgress()
+        noteProgress()
         // After another agent of this task, what it has sent is less than what that one had.
-        if old.sent == 0, let earlier = progress.sentEarlier { mailbox.skipSent(to: earlier) }
+        if old.sent == 0, let earlier = progress.sentEarlier { reported.skipSent(to: earlier) }
         if new.sent > old.sent || new.requests > old.requests && new.sent > 0 {
             let sent = TaskEvent.SentBytes(
                 total: new.sent,
@@ -54,28 +54,27 @@ extension TaskState {
                 request: new.requests,
                 isRest: new.requests == 0 ? true : nil
             )
-            schedules = mailbox.post(.event(.sent(sent))) || schedules
+            mailbox.post(.event(.sent(sent)))
         }
         if case .downloadDelegate = consumer, new.received != old.received || new.restarts != old.restarts {
-            if new.restarts != old.restarts { schedules = mailbox.post(.event(.wrote(0))) || schedules }
-            schedules = mailbox.post(.event(.wrote(new.received))) || schedules
+            if new.restarts != old.restarts { mailbox.post(.event(.wrote(0))) }
+            mailbox.post(.event(.wrote(new.received)))
         }
-        return schedules
     }
 
     /// The same for an event.
-    mutating func apply(_ event: TaskEvent) -> Bool {
+    mutating func apply(_ event: TaskEvent) {
         switch event {
         case .resumed(let offset, let expected):
             counters.received = offset
             counters.expectedToReceive = expected
-            return mailbox.post(.event(event))
+            mailbox.post(.event(event))
         case .isWaitingForConnectivity, .informational:
-            return mailbox.post(.event(event))
+            mailbox.post(.event(event))
         // Counted in the progress, not for other processes, or not sent for background tasks.
         case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .sent, .body, .wrote,
             .openedWebSocket, .closedWebSocket:
-            return false
+            break
         }
     }
 }

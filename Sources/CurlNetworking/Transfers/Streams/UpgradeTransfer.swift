@@ -5,7 +5,7 @@ import Foundation
 ///
 /// libcurl can't send on a connection after a 101, so this class speaks HTTP/1.1 itself, on a channel; any other response is treated as
 /// usual.
-final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
+final class UpgradeTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Order {
         let channel: ChannelOpening.Order
@@ -257,15 +257,18 @@ final class UpgradeTransfer: SwitchingTransfer, ChannelDelegate {
 
     // MARK: - The delegate's answer to a 101
 
+    /// The delegate allows the 101, and wants the bytes after it as a body. May report some before it returns.
     func responseAllowed() {
         guard case .switched(let rest) = state, let head = heads.head else { return }
         receiveBody(after: head, rest)
         if case .receiving = state { delegate.transferSettled(self) }
     }
 
+    /// The server has switched protocols, and the connection waits for the delegate's decision.
     var isSwitched: Bool { if case .switched = state { true } else { false } }
 
-    func becomeStream(_ port: StreamPort) {
+    /// Hands the connection, which `isSwitched`, over to `port`.
+    func open(_ port: StreamPort) {
         guard case .switched(let rest) = state, let channel = heads.takeChannel() else { return }
         let connection = StreamConnection(channel, port, to: site, url: request.url, owner: self)
         state = .open(connection)

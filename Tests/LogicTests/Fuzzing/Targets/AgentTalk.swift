@@ -84,9 +84,9 @@ struct AgentTalk {
         _ = change(&task.state)
         while let message = task.state.mailbox.next() {
             switch message {
-            case .event(.wrote(let total)): precondition(task.state.mailbox.reportWritten(total) >= 0)
-            case .event(.sent(let sent)): precondition(task.state.mailbox.reportSent(sent) >= 0)
-            case .event(.resumed(let offset, _)): precondition(task.state.mailbox.reportWritten(offset) >= 0)
+            case .event(.wrote(let total)): precondition(task.state.reported.report(written: total) >= 0)
+            case .event(.sent(let sent)): precondition(task.state.reported.report(sent) >= 0)
+            case .event(.resumed(let offset, _)): precondition(task.state.reported.report(written: offset) >= 0)
             default: break
             }
             _ = task.state.mailbox.delivered()
