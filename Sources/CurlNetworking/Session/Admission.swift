@@ -2,15 +2,15 @@ import CurlTransport
 
 /// Waits for a place at a host. Loop only.
 protocol AdmissionTicketOwner: AnyObject {
-    /// The ticket has got a place, which must be given back.
+    /// Called when `ticket` has got a place, which must be given back.
     func admitted(_ ticket: Admission.Ticket)
 }
 
-/// How many requests may run at each origin and in total, and who waits for the next place. Pure bookkeeping; loop only.
+/// Limits the requests running at each origin and in total, and queues the others. Pure bookkeeping; loop only.
 ///
-/// The limits are ours rather than libcurl's, whose queue has no time-out. One request uses one connection, until the origin turns out to
-/// speak HTTP/2: from then on its requests share connections. While that is open, one request goes ahead, and the others wait until its
-/// connection is established: `AdmissionHost`.
+/// The limits are enforced here rather than by libcurl, whose queue has no time-out. Requests have their own connections unless the origin
+/// turns out to speak HTTP/2, when they share them. While this is unknown, one request goes ahead, and the others wait until its connection
+/// is established; see `AdmissionHost`.
 struct Admission {
     /// One request's claim to a place.
     final class Ticket: IndexedHeapElement {
@@ -32,9 +32,9 @@ struct Admission {
         enum Stage {
             /// Has no place yet, or has given it back.
             case waiting
-            /// Has a place, and opens a connection that can't be shared yet.
+            /// Has a place, and is opening a connection that can't be shared yet.
             case opening
-            /// Has a place, and its connection can be shared, or never will be.
+            /// Has a place, and its connection can be shared or never will be.
             case running
         }
 
@@ -45,11 +45,11 @@ struct Admission {
         var heapIndex: Int?
         /// Changed only by `AdmissionHost`.
         var stage = Stage.waiting
-        /// Its connection is never shared: see `keptApart`.
+        /// Its connection is never shared; see `keptApart`.
         fileprivate(set) var isApart = false
-        /// Runs while others wait for the first response on its connection. Owned by the pool.
+        /// Runs while other requests wait for the first response on its connection. Owned by the pool.
         var answerTimeout: Deadline?
-        /// Its request has failed: see `AdmissionHost.leave`.
+        /// Its request has failed; see `AdmissionHost.leave`.
         var hasFailed = false
 
         init(origin: Origin, owner: any AdmissionTicketOwner) {
@@ -57,7 +57,7 @@ struct Admission {
             self.owner = owner
         }
 
-        /// It has a place, and must give it back.
+        /// Whether the ticket has a place, which it must give back.
         var isAdmitted: Bool { stage != .waiting }
         var isOpening: Bool { stage == .opening }
     }
@@ -66,9 +66,9 @@ struct Admission {
     private(set) var hosts: [Origin: AdmissionHost] = [:]
     private var lastNumber: UInt64 = 0
     private var rememberedHosts = 1000
-    /// Called after hosts were forgotten, with those that remain.
+    /// Called with the remaining hosts after others were forgotten.
     var didForget: ((Set<Origin>) -> Void)?
-    /// nil if only the hosts have limits: then nothing is counted.
+    /// nil if only hosts have limits; nothing is counted then.
     private var total: TotalPlaces?
 
     /// `makePlan` is called once for each origin, and again for one that was forgotten. `total` limits the connections to all origins
@@ -78,8 +78,8 @@ struct Admission {
         self.total = total.map(TotalPlaces.init)
     }
 
-    /// Gives `ticket` a place, or lets it wait, ahead of those with lower priority; `isAdmitted` tells which. Returns the other tickets that
-    /// may start now: a host may have gained a place unnoticed, if libcurl has opened another connection.
+    /// Gives `ticket` a place, or queues it ahead of tickets with lower priority; `isAdmitted` tells which. Returns the other tickets that
+    /// may start now: a host may have gained a place unnoticed if libcurl opened another connection.
     mutating func enter(_ ticket: Ticket, priority: Float) -> [Ticket] {
         lastNumber += 1
         ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
@@ -93,8 +93,8 @@ struct Admission {
         return total == nil ? [] : fillAll(after: host).filter { $0 !== ticket }
     }
 
-    /// Moves `ticket`, if it is waiting, to its new position in the queue; equals keep their order of arrival. Returns the tickets that may
-    /// start now: if places are shared by all hosts, a different one may be next.
+    /// Moves `ticket`, if it is waiting, to its new position in the queue; tickets of equal priority keep their order of arrival. Returns
+    /// the tickets that may start now: if all hosts share places, a different ticket may be next.
     mutating func setPriority(_ priority: Float, of ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, ticket.heapIndex != nil else { return [] }
         ticket.heapKey = Ticket.Key(priority: priority, number: ticket.heapKey.number)
@@ -110,22 +110,22 @@ struct Admission {
         return host
     }
 
-    /// A crawler meets many hosts; now and then, those it is done with are forgotten.
+    /// A crawler visits many hosts, so those it has finished with are forgotten from time to time.
     private mutating func forgetHosts(allBut newcomer: Origin) {
         hosts = hosts.filter { $0.key == newcomer || !$0.value.isForgettable }
         rememberedHosts = max(1000, 2 * hosts.count)
         didForget?(Set(hosts.keys))
     }
 
-    /// Gives up the place, or the wait for it; returns the tickets that may start instead.
+    /// Gives up the ticket's place, or its wait for one; returns the tickets that may start instead.
     mutating func leave(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host.take() else { return [] }
         host.leave(ticket)
         return host.waiting.isEmpty && total == nil ? [] : fill(host)
     }
 
-    /// The ticket's request gets a connection that no other can share, whatever the origin speaks. Returns the tickets that may start now,
-    /// since none waits for that connection.
+    /// Notes that the ticket's request gets a connection that no other can share, whichever version the origin speaks. Returns the tickets
+    /// that may start now, since none waits for this connection.
     mutating func keptApart(_ ticket: Ticket) -> [Ticket] {
         ticket.isApart = true
         guard let host = ticket.host, ticket.isOpening else { return [] }
@@ -133,29 +133,30 @@ struct Admission {
         return fill(host)
     }
 
-    /// The ticket's connection is established, and can be shared if it multiplexes; nil if unknown. Returns the tickets that may start now.
+    /// Notes that the ticket's connection is established, and can be shared if it multiplexes; nil if unknown. Returns the tickets that may
+    /// start now.
     mutating func connected(_ ticket: Ticket, multiplexes: Bool?) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
         host.connected(ticket, multiplexes: multiplexes)
         return fill(host)
     }
 
-    /// The first response on the ticket's connection is slow, and the connection can't be shared before it. Returns the tickets that may
-    /// start now, on another.
+    /// Notes that the first response on the ticket's connection is slow; the connection can't be shared before that. Returns the tickets
+    /// that may start now, on another.
     mutating func overdue(_ ticket: Ticket) -> [Ticket] {
         guard let host = ticket.host, host.isAwaited(ticket) else { return [] }
         host.openerIsOverdue()
         return fill(host)
     }
 
-    /// The ticket's origin has responded in `version`, as written in the response's head. Returns the tickets that may start now.
+    /// Notes that the ticket's origin responded in `version`, as written in the response's head. Returns the tickets that may start now.
     mutating func answered(_ ticket: Ticket, in version: String) -> [Ticket] {
         guard let host = ticket.host, ticket.isOpening || host.version != version else { return [] }
         host.answered(ticket, in: version)
         return fill(host)
     }
 
-    /// Admits those waiting at `host`; if places are shared by all hosts, those waiting anywhere.
+    /// Admits the tickets waiting at `host` or, if all hosts share places, at any host.
     private mutating func fill(_ host: AdmissionHost) -> [Ticket] {
         if total != nil { return fillAll(after: host) }
         var next: [Ticket] = []
@@ -190,17 +191,17 @@ struct Admission {
         ticket.host?.multiplexes ?? false
     }
 
-    /// Whether others wait for the connection that the ticket is to open.
+    /// Whether other tickets wait for the connection that this one opens.
     func isAwaited(_ ticket: Ticket) -> Bool {
         ticket.host?.isAwaited(ticket) ?? false
     }
 
-    /// Whether the ticket's request would wait in libcurl for a connection that has kept others waiting for too long.
+    /// Whether the ticket's request would wait in libcurl for a connection that has kept others waiting too long.
     func hasOverdue(at ticket: Ticket) -> Bool {
         ticket.host?.hasOverdue ?? false
     }
 
-    /// libcurl has lost an answer of the origin's to an upload over HTTP/2.
+    /// Notes that libcurl lost the origin's response to an upload over HTTP/2.
     func noteLostAnswer(of origin: Origin) {
         hosts[origin]?.losesAnswers = true
     }
@@ -209,19 +210,18 @@ struct Admission {
         ticket.host?.losesAnswers ?? false
     }
 
-    /// Notes the length of a body from the ticket's origin.
     func received(bodyOf size: Int, for ticket: Ticket) {
         ticket.host?.lastBodySize = size
     }
 
-    /// How many bytes one read from the ticket's origin should bring: a large buffer saves system calls if bodies are large, and costs more
-    /// than it saves if they aren't. The origin's last body predicts the next.
+    /// The size of the buffer for reading from the ticket's origin: a large buffer saves system calls for large bodies, and costs more than
+    /// it saves for small ones. The origin's last body predicts the next.
     func receiveBufferSize(for ticket: Ticket) -> Int {
         ticket.host?.lastBodySize ?? 0 > 64 * 1024 ? ReceiveBuffer.large : ReceiveBuffer.small
     }
 }
 
-/// The places that all hosts share, and the hosts with a request that lacks nothing but one of them.
+/// The places that all hosts share, and the queue of hosts whose next request lacks only such a place.
 private struct TotalPlaces {
     let limit: Int
     private var taken = 0
@@ -231,13 +231,13 @@ private struct TotalPlaces {
         self.limit = limit
     }
 
-    /// Whether one more request at `host` would find a connection, or a place for one.
+    /// Whether another request at `host` would find a connection, or a place for one.
     private func hasPlace(at host: AdmissionHost) -> Bool {
         taken - host.countedConnections + host.connections(for: host.admitted + 1) <= limit
     }
 
     /// The host whose first waiting request is next overall. While that request has no place, no other gets one, even on an existing
-    /// connection: otherwise it could wait forever.
+    /// connection; otherwise the request could wait forever.
     var firstHost: AdmissionHost? { queue.first.flatMap { hasPlace(at: $0) ? $0 : nil } }
 
     /// Called whenever the number of requests running at `host` changes.

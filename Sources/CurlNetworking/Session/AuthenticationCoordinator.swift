@@ -3,18 +3,18 @@ import CurlNetworkingLocks
 
 /// Waits for its turn to ask for a credential.
 protocol AuthenticationWaiter: AnyObject, Sendable {
-    /// Its turn has come; the previous one may have got an answer that serves both. Any thread.
+    /// Called when it is the waiter's turn; the previous waiter's answer may serve both. Any thread.
     func turnCame(about space: ProtectionSpace)
 }
 
-/// The credentials that a session's tasks share, and the queue of those that want to ask for one: for each protection space one at a time,
-/// while the others wait for its answer. Any thread: a proxy's spaces concern tasks on all of the session's loops.
+/// The credentials that a session's tasks share, and the queues of tasks that want to ask for one: one task at a time for each protection
+/// space, while the others wait for its answer. Any thread, since a proxy's spaces concern tasks on all of the session's loops.
 final class AuthenticationCoordinator: Sendable {
     private let spaces = Mutex(ProtectionSpaces())
     private let queues = Mutex<[ProtectionSpace: Queue]>([:])
 
     private struct Queue {
-        /// Whose turn it is.
+        /// The waiter whose turn it is.
         var asking: any AuthenticationWaiter
         var waiting = Fifo<any AuthenticationWaiter>()
     }
@@ -47,10 +47,10 @@ final class AuthenticationCoordinator: Sendable {
         queues.withLock { $0[space]?.asking === waiter }
     }
 
-    /// `waiter` has its answer, or no longer wants one: it is the next one's turn, which may have got its answer that way.
+    /// Passes the turn of `waiter`, which has its answer or no longer wants one, to the next waiter, whose answer may be the same.
     func leave(_ waiter: any AuthenticationWaiter, about space: ProtectionSpace) {
         let next = queues.withLock { queues -> (any AuthenticationWaiter)? in
-            // In place: a copy would take time in proportion to those who wait.
+            // In place: a copy would take time proportional to the number of waiters.
             guard queues[space]?.asking === waiter else {
                 queues[space]?.waiting.removeAll { $0 === waiter }
                 return nil
@@ -67,7 +67,7 @@ final class AuthenticationCoordinator: Sendable {
 }
 
 extension SessionCore {
-    /// Made on first use; most sessions never need it. Any thread.
+    /// Created on first use, since most sessions never need it. Any thread.
     var authenticationCoordinator: AuthenticationCoordinator {
         madeAuthenticationCoordinator.withLock { made in
             let coordinator = made ?? AuthenticationCoordinator()
@@ -78,7 +78,7 @@ extension SessionCore {
 
     var existingAuthenticationCoordinator: AuthenticationCoordinator? { madeAuthenticationCoordinator.withLock { $0 } }
 
-    /// Makes later requests start without credentials again, on new connections. Any thread.
+    /// Makes later requests start without credentials, on new connections. Any thread.
     func forgetCredentials() {
         existingAuthenticationCoordinator?.forgetAll()
         pools.visit { $0.forgetDecisions() }

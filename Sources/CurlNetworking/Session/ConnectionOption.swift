@@ -7,17 +7,17 @@ struct ConnectionOption: Sendable {
 
     /// The name used in errors: the property, or a part of one that has several.
     let name: String
-    /// Whether `options` set the property. If they do, they decide all of its parts.
+    /// Whether `options` set the property. If so, they determine all of its parts.
     let isSet: @Sendable (_ options: Options) -> Bool
     /// The problem with the value in `options`; nil if it is valid.
     let objection: @Sendable (_ options: Options) -> String?
-    /// The number for libcurl; nil leaves its default.
+    /// The number for libcurl; nil for its default.
     let number: @Sendable (_ options: Options) -> Int?
-    /// libcurl's name for it, without "CURLOPT_".
+    /// libcurl's name for the option, without "CURLOPT_".
     private let curlName: String
-    /// The first version of libcurl that has it.
+    /// The first libcurl version that has the option.
     let since: CurlVersion
-    /// Set only for transfers that send a body.
+    /// Whether only transfers that send a body set the option.
     private let needsBody: Bool
 
     /// A row for one part of a property.
@@ -51,10 +51,10 @@ struct ConnectionOption: Sendable {
         self.init(name, property, { $0 }, unit, curlName, since: since, needsBody: needsBody)
     }
 
-    /// Whether the linked libcurl has it.
+    /// Whether the linked libcurl has the option.
     var isAvailable: Bool { NamedOption(curlName) != nil }
 
-    /// The transport's setting; nil leaves libcurl's default.
+    /// The transport's setting; nil for libcurl's default.
     func setting(_ options: Options) -> NumberSetting? {
         guard let number = number(options), let option = NamedOption(curlName) else { return nil }
         return NumberSetting(option, number, needsBody: needsBody)
@@ -62,7 +62,7 @@ struct ConnectionOption: Sendable {
 }
 
 extension ConnectionOption {
-    /// How a value becomes libcurl's number, and which values are valid.
+    /// The conversion of values to libcurl's numbers, and their validation.
     struct Unit<Value>: Sendable {
         let number: @Sendable (Value) -> Int
         let objection: @Sendable (Value) -> String?

@@ -1,23 +1,22 @@
 import CurlTransport
 
-/// A session's settings for the connections to one origin. Made when the session first uses the origin.
+/// A session's settings for the connections to one origin. Created when the session first uses the origin.
 struct ConnectionPlan {
-    /// How many connections may be open at once.
+    /// The maximum number of open connections.
     var limit: Int
-    /// How many requests a connection may carry if it multiplexes.
+    /// The maximum number of requests on a connection that multiplexes.
     var streams = Self.defaultStreams
     /// Whether connections may turn out to multiplex, and report when they are established.
     var mayMultiplex = false
-    /// Whether they speak HTTP/2 without TLS and without negotiation.
+    /// Whether connections speak HTTP/2 without TLS and without negotiation.
     var hasPriorKnowledge = false
-    /// Whether they can't be shared before their first response.
+    /// Whether connections can't be shared before their first response.
     var sharesWhenAnswered: Bool { hasPriorKnowledge && quirks.sharesPriorKnowledgeWhenAnswered }
-    /// Directly, or through a proxy.
     var route = ProxyRoute.direct
     /// Whether every request goes through a tunnel, so that the proxy sees none.
     var usesTunnel = false
-    /// Whether libcurl counts the connections together with those to other origins: of a proxy that sees the requests, of the host that
-    /// `connectTo` names, or of all Unix sockets.
+    /// Whether libcurl counts the connections together with those to other origins: through a proxy that sees the requests, to the host
+    /// that `connectTo` names, or to all Unix sockets.
     var isCountedWithOthers = false
     /// libcurl's settings; nil for the defaults.
     var profile: ConnectionProfile?
@@ -46,7 +45,7 @@ extension ConnectionPlan {
         usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
         let isForwarded = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
         isCountedWithOthers = isForwarded || usesUnixSocket || names?.connectTo != nil
-        // libcurl speaks HTTP/1.1 to a proxy that forwards the requests.
+        // libcurl speaks HTTP/1.1 to a proxy that forwards requests.
         let wanted = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion
         let version = isForwarded ? .automatic : wanted
         hasPriorKnowledge = origin.scheme.isHTTP && !origin.isSecure && version == .http2PriorKnowledge
@@ -65,7 +64,7 @@ extension ConnectionPlan {
         profile = connectionSettings.isEmpty ? nil : ConnectionProfile(connectionSettings)
     }
 
-    /// Only what differs from the defaults.
+    /// Only settings that differ from the defaults.
     private static func connectionSettings(
         _ settings: SessionSettings,
         for origin: Origin,
@@ -78,7 +77,7 @@ extension ConnectionPlan {
         if let names { all.append(names) }
         all += settings.tls.connectionSettings(for: origin, settings.hosts)
         if let server = route.server { all.append(ProxySettings(server, for: origin)) }
-        // The rest is for HTTP only.
+        // The rest is only for HTTP.
         guard !origin.isFTP else { return all }
         if let setting = version.setting(for: origin) { all.append(setting) }
         return all + settings.connectionOptions.settings(for: origin, settings.hosts, minimumBuffer: minimumBuffer)
@@ -101,7 +100,7 @@ extension CurlOptions.ConnectionOptions {
     /// libcurl's settings for connections to `origin`: each property as set by the first matching host that sets it, or else by the
     /// session.
     ///
-    /// - Parameter minimumBuffer: What libcurl needs to receive into, in bytes.
+    /// - Parameter minimumBuffer: The smallest receive buffer that libcurl needs, in bytes.
     fileprivate func settings(
         for origin: Origin,
         _ hosts: HostRules,

@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-// A pool's connections: how a request gets one, and what is reported about them. Everything on the loop.
+// The choice of a pool's connection for a request, and the reports about connections. Everything runs on the loop.
 
-/// Which connection a request may have.
+/// The connections that a request may use.
 enum ConnectionChoice {
     case any
-    /// A kept connection was dead: another one than those.
+    /// A connection other than the kept ones, one of which was dead.
     case new
-    /// Shared connections had no room for the request, time and again: one of its own.
+    /// A separate connection, since shared ones repeatedly had no room for the request.
     case own
 }
 
@@ -41,12 +41,13 @@ extension ConnectionPool {
         options.reuse =
             switch choice {
             case .any: reuse
-            // If one idle HTTP/1.1 connection is dead, so may the others be; a multiplexed one is known to be dead, and isn't chosen again.
+            // If one idle HTTP/1.1 connection is dead, the others may be, too; a multiplexed one is known to be dead, and isn't chosen
+            // again.
             case .new: multiplexes && !plan.hasPriorKnowledge ? reuse : .none
             case .own: .none
             }
         if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none {
-            // A request that was cancelled may have left a place on an established connection for one that others wait for.
+            // If a cancelled request has left a place on an established connection, a request that others wait for doesn't take it.
             let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
             if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
         }
@@ -59,18 +60,18 @@ extension ConnectionPool {
             options.speakHTTP1()
         } else if admission.losesAnswers(ticket), !plan.hasPriorKnowledge, options.sendsBody {
             options.speakHTTP1()
-            // Others would take it for what the origin speaks.
+            // If kept, its version would be taken for the origin's.
             options.closing = .always
             start(admission.keptApart(ticket))
         }
     }
 
-    /// libcurl has lost the answer to an upload over HTTP/2 to the origin; see `ReplayPolicy.isLossOfAnswer`.
+    /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfAnswer`.
     func noteLostAnswer(of origin: Origin) {
         admission.noteLostAnswer(of: origin)
     }
 
-    /// Sets up `options` for a channel to the ticket's origin, and lets those go ahead that wait for a connection they can share.
+    /// Sets up `options` for a channel to the ticket's origin, and starts the requests that wait for a connection they can share.
     func prepare(_ options: inout ChannelOptions, for ticket: Admission.Ticket) {
         guard let plan = admission.plan(for: ticket) else { return }
         options.connection = plan.profile
@@ -84,14 +85,14 @@ extension ConnectionPool {
         return URLError(.dataLengthExceedsMaximum, url, "The request's head is too large for libcurl.")
     }
 
-    /// libcurl's buffer for a request takes 1 MiB, with the lines that libcurl adds; of more, it would report a lack of memory.
+    /// libcurl's request buffer holds 1 MiB, including the lines that libcurl adds; for more, it would report a lack of memory.
     private static let largestHead = 1000 * 1024
     private static let largestField = 300 * 1024
 
-    /// libcurl's HTTP/2 library sends no head of more than 64 KiB, and yet libcurl would wait for a response.
+    /// libcurl's HTTP/2 library sends no head of more than 64 KiB, but libcurl would still wait for a response.
     private static let largestHTTP2Head = 60 * 1024
 
-    /// The ticket's connection is established, and TLS has negotiated `negotiated` (RFC 7301), nil if unknown.
+    /// Notes that the ticket's connection is established, with the protocol `negotiated` by TLS (RFC 7301); nil if unknown.
     func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
         guard admission.isAwaited(ticket) else { return }
         guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitAnswer(of: ticket) }
@@ -99,7 +100,7 @@ extension ConnectionPool {
         start(admission.connected(ticket, multiplexes: multiplexes))
     }
 
-    /// Lets others open their own connections if the first response on the ticket's takes longer than another setup would.
+    /// Lets other requests open connections of their own if the first response on the ticket's takes longer than opening another would.
     private func awaitAnswer(of ticket: Admission.Ticket) {
         guard ticket.answerTimeout == nil else { return }
         let answerTimeout = Deadline { [unowned self, weak ticket] in
@@ -111,12 +112,11 @@ extension ConnectionPool {
 
     private static let answerTimeout = Duration.seconds(1)
 
-    /// Stops waiting for the ticket's response.
     func endAnswerTimeout(with ticket: Admission.Ticket) {
         if let answerTimeout = ticket.answerTimeout.take() { loop.cancel(answerTimeout) }
     }
 
-    /// The ticket's origin has responded in `version`, as written in the response's head.
+    /// Notes that the ticket's origin responded in `version`, as written in the response's head.
     func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
         endAnswerTimeout(with: ticket)
         start(admission.answered(ticket, in: version))
@@ -154,7 +154,7 @@ extension OriginConnections {
     /// nil if the session doesn't count the origin's connections.
     fileprivate init?(_ origin: Origin, _ host: AdmissionHost, _ usage: ConnectionUsage, eventLoop: Int) {
         guard let group = host.plan.connections, !origin.isFTP else { return nil }
-        // Each channel has its task.
+        // Each channel has a task.
         let channels = host.plan.channels?.openCount ?? 0
         let inUse = group.inUseCount(usage) + channels
         self.init(

@@ -1,14 +1,14 @@
 import CurlTransport
 
-/// A session's part on one event loop: the connections to the origins bound to that loop, the requests waiting for them, and deliveries to
-/// the delegate queue. Most sessions have one.
+/// The part of a session on one event loop: the connections to the origins bound to that loop, the requests waiting for them, and
+/// deliveries to the delegate queue. Most sessions have one pool.
 ///
-/// `@unchecked Sendable`: everything is touched only on the loop, unless noted otherwise. Lives as long as its session and the tasks in
-/// it; `close()` closes the connections.
+/// `@unchecked Sendable`: everything is accessed only on the loop, unless noted otherwise. A pool lives as long as its session and the
+/// tasks in it; `close()` closes the connections.
 final class ConnectionPool: @unchecked Sendable {
     // MARK: Never changes
 
-    /// From 0.
+    /// Counted from 0.
     let index: Int
     let loop: EventLoop
     private let limits: ConnectionLimits
@@ -20,7 +20,7 @@ final class ConnectionPool: @unchecked Sendable {
     @exclusivity(unchecked) var admission: Admission
     private(set) var multi: Multi?
     private var ftp: FTPConnections?
-    /// For web sockets: libcurl's limits are for connections that it can share or close.
+    /// For web sockets, since libcurl's limits are for connections that it can share or close.
     private(set) var channels: Multi?
     /// Multis that finish their transfers but get no new ones.
     private(set) var retiredMultis: [Multi] = []
@@ -43,14 +43,14 @@ final class ConnectionPool: @unchecked Sendable {
         admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
     }
 
-    /// Unbinds origins that the pool forgets, so that other loops can have them. Called once, before the pool is used.
+    /// Unbinds origins that the pool forgets, so other loops can take them. Called once, before the pool is used.
     func releaseForgottenOrigins(of binding: OriginBinding) {
         admission.didForget = { [index] in binding.release(from: index, allBut: $0) }
     }
 
     // MARK: - Connections
 
-    /// Closes the connections. Any thread.
+    /// Any thread.
     func close() {
         loop.submit {
             self.multi?.close()
@@ -71,19 +71,19 @@ final class ConnectionPool: @unchecked Sendable {
         ftp?.renew()
     }
 
-    /// Asks delegates again about handshakes. No connection outlives the decisions it was made with, by which its responses are judged.
+    /// Makes delegates decide about handshakes again. No connection outlives the decisions it was made with, since its responses are judged
+    /// by them.
     func forgetDecisions() {
         handshakes.forgetDecisions()
         renewConnections()
     }
 
-    /// Notes what a delegate has decided about `origin`. Where that would be too much to remember, everything is forgotten first.
+    /// Notes a delegate's decision about `origin`. If there is no room for it, all decisions are forgotten first.
     func note(_ decision: HandshakeDecision, about origin: Origin, in scope: HandshakeScope) {
         if scope.coordinator.isFull(for: origin) { forgetDecisions() }
         scope.coordinator.note(decision, about: origin)
     }
 
-    /// The multi handle for a new transfer.
     func currentMulti() throws(TransferFailure) -> Multi {
         if let multi { return multi }
         let multi = try Multi(loop: loop, limits: limits)
@@ -102,7 +102,7 @@ final class ConnectionPool: @unchecked Sendable {
         return multi
     }
 
-    /// The multi handle for a new channel, no matter who decides about its handshake: nothing else uses its connection.
+    /// The multi handle for a new channel, whichever delegate decides about its handshake, since nothing else uses its connection.
     func channelMulti() throws(TransferFailure) -> Multi {
         if let channels { return channels }
         let multi = try Multi(loop: loop, limits: ConnectionLimits(kept: limits.kept))
@@ -110,7 +110,6 @@ final class ConnectionPool: @unchecked Sendable {
         return multi
     }
 
-    /// The connections to FTP servers.
     var ftpConnections: FTPConnections {
         if let ftp { return ftp }
         let connections = FTPConnections(limits: ConnectionLimits(kept: limits.kept))
@@ -136,12 +135,11 @@ final class ConnectionPool: @unchecked Sendable {
     func enter(_ ticket: Admission.Ticket, priority: Float) -> Bool {
         let others = admission.enter(ticket, priority: priority)
         let isAdmitted = ticket.isAdmitted
-        // One of them may fail at once and leave its place to this one, which is told then.
+        // One of them may fail at once and leave its place to this ticket, whose owner is then called.
         start(others)
         return isAdmitted
     }
 
-    /// Moves a waiting ticket ahead of those with lower priority.
     func setPriority(_ priority: Float, of ticket: Admission.Ticket) {
         start(admission.setPriority(priority, of: ticket))
     }
@@ -157,7 +155,6 @@ final class ConnectionPool: @unchecked Sendable {
         admission.plan(for: ticket)?.profile
     }
 
-    /// The route to the ticket's origin.
     func route(for ticket: Admission.Ticket) -> ProxyRoute {
         admission.plan(for: ticket)?.route ?? .direct
     }
@@ -167,7 +164,8 @@ final class ConnectionPool: @unchecked Sendable {
         admission.plan(for: ticket)?.usesTunnel ?? false
     }
 
-    /// Whether libcurl counts the connections to the ticket's origin together with others: its limit for each host would be for all of them.
+    /// Whether libcurl counts the connections to the ticket's origin together with others, so that its limit for each host would apply to
+    /// all of them.
     func isCountedWithOthers(_ ticket: Admission.Ticket) -> Bool {
         admission.plan(for: ticket)?.isCountedWithOthers ?? false
     }
@@ -180,7 +178,7 @@ final class ConnectionPool: @unchecked Sendable {
         admission.receiveBufferSize(for: ticket)
     }
 
-    /// Starting one can fail at once and let the next start: iterative rather than recursive, since any number may wait.
+    /// Starting a ticket can fail at once and let the next one start; iterative rather than recursive, since any number may wait.
     func start(_ tickets: [Admission.Ticket]) {
         guard !tickets.isEmpty else { return }
         let isStarting = !admitted.isEmpty

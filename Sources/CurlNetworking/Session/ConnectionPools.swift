@@ -5,9 +5,9 @@ import Foundation
 final class ConnectionPools: Sendable {
     /// At least one.
     let all: [ConnectionPool]
-    /// Where tasks without an origin begin; the only pool of most sessions.
+    /// The pool in which tasks without an origin start; the only one of most sessions.
     let first: ConnectionPool
-    /// If false, nothing ever has to be looked up, locked or moved.
+    /// If false, nothing ever needs to be looked up, locked or moved.
     let areSeveral: Bool
     private let binding: OriginBinding
 
@@ -30,19 +30,19 @@ final class ConnectionPools: Sendable {
         for pool in pools { pool.releaseForgottenOrigins(of: binding) }
     }
 
-    /// The pool of `origin`. Must be called on that pool's own loop before a request enters there: elsewhere the pool may have forgotten
+    /// The pool of `origin`. Must be called on that pool's own loop before a request enters there; elsewhere, the pool may have forgotten
     /// the origin meanwhile.
     func pool(for origin: Origin) -> ConnectionPool {
         areSeveral ? all[binding.loop(for: origin)] : first
     }
 
-    /// Where a task for `request` begins.
+    /// The pool in which a task for `request` starts.
     func pool(forTask request: URLRequest?) -> ConnectionPool {
         guard areSeveral, let request, let origin = try? Origin.of(request) else { return first }
         return pool(for: origin)
     }
 
-    /// Calls `body` for one pool after another, each on its own loop, and then `completion` on the last one's.
+    /// Calls `body` for one pool after another, each on its own loop, and then `completion` on the last pool's loop.
     func visit(_ body: @escaping @Sendable (ConnectionPool) -> Void, completion: @escaping @Sendable () -> Void = {}) {
         visit(all[...], body, completion)
     }

@@ -1,22 +1,22 @@
 import CurlTransport
 import Foundation
 
-/// Waits until its host can be reached. Loop only.
+/// Waits until its host is reachable. Loop only.
 protocol ConnectivityWaiter: AnyObject {
-    /// The host may be reachable now.
+    /// Called when the host may be reachable.
     func networkChanged()
 }
 
-/// The tasks of a session's pool that wait until their host can be reached. They are called when the network changes. Loop only.
+/// The tasks of a session's pool that wait until their host is reachable. They are called when the network changes. Loop only.
 ///
-/// The system is watched only while a task waits.
+/// The system is monitored only while a task waits.
 final class ConnectivityWaiters {
     private let loop: EventLoop
-    /// With the number of their arrival, the order in which they are called.
+    /// The waiters and their arrival numbers, in whose order they are called.
     private var waiters: [ObjectIdentifier: (number: Int, waiter: any ConnectivityWaiter)] = [:]
     private var arrivals = 0
     private var monitor: NetworkMonitor?
-    /// Changes come in bursts, and a new route is useless before it has its address: one attempt for the whole burst.
+    /// Changes come in bursts, and a new route is useless before it has its address, so there is one attempt per burst.
     private var settling: Deadline?
     private static let settlingTime = Duration.milliseconds(50)
 
@@ -46,13 +46,13 @@ final class ConnectivityWaiters {
     }
 
     private func callAll() {
-        // Each leaves when it is called.
+        // Each waiter leaves when it is called.
         for entry in waiters.values.sorted(by: { $0.number < $1.number }) { entry.waiter.networkChanged() }
     }
 }
 
 extension URLSession {
-    /// Lets tasks that wait for their host try again soon, as after a change of the network: for the agent when a program attaches, and for
+    /// Makes tasks that wait for their host retry soon, as after a network change; called by the agent when a program attaches, and by
     /// tests. Any thread.
     package func retryUnreachableHosts() {
         core.pools.visit { $0.connectivityWaiters.networkChanged() }

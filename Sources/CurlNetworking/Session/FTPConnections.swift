@@ -1,9 +1,9 @@
 import CurlTransport
 
 /// A session's connections to FTP servers, on a loop that only FTP uses: libcurl blocks while it waits for the replies that end a transfer
-/// and a connection, so a slow server delays other FTP transfers, and nothing else.
+/// or a connection, so a slow server delays other FTP transfers but nothing else.
 ///
-/// `@unchecked Sendable`: the variables are touched only on the loop.
+/// `@unchecked Sendable`: the variables are accessed only on the loop.
 final class FTPConnections: @unchecked Sendable {
     let loop = EventLoopGroup.ftp.next()
     let quirks = CurlQuirks.current

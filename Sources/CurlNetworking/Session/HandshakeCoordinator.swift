@@ -2,14 +2,13 @@ import CurlTransport
 
 /// Waits for the answer to a question about a TLS handshake. Loop only.
 protocol HandshakeWaiter: AnyObject {
-    /// Another waiter's question, identical to this one's, was answered: perhaps for both.
+    /// Called when an identical question of another waiter was answered, perhaps for both.
     func questionSettledElsewhere()
 }
 
-/// One delegate's decisions about the handshakes of a pool's hosts, and the queue of tasks whose question another task is already asking.
+/// One delegate's decisions about the handshakes of a pool's hosts, and the queues of tasks whose question another task is already asking.
 /// Loop only.
 final class HandshakeCoordinator {
-    /// A question and the origin it is about.
     struct Subject: Hashable {
         var origin: Origin
         var question: HandshakeQuestion
@@ -17,9 +16,9 @@ final class HandshakeCoordinator {
 
     private struct Known {
         var decisions = HandshakeDecisions()
-        /// A chain was accepted that had failed verification.
+        /// Whether a chain that failed verification was accepted.
         var acceptsProblems = false
-        /// A certificate was to be shown, even if the server has rejected it since.
+        /// Whether a certificate was to be presented, even if the server has since rejected it.
         var showsIdentity = false
     }
 
@@ -48,7 +47,7 @@ final class HandshakeCoordinator {
         known[origin]?.acceptsProblems ?? false
     }
 
-    /// Whether a connection to `origin` may have shown a client certificate.
+    /// Whether a connection to `origin` may have presented a client certificate.
     func showsIdentity(to origin: Origin) -> Bool {
         known[origin]?.showsIdentity ?? false
     }
@@ -67,7 +66,7 @@ final class HandshakeCoordinator {
         }
     }
 
-    /// - Parameter hasProblem: Whether it had failed verification.
+    /// - Parameter hasProblem: Whether the chain failed verification.
     func accept(_ chain: [[UInt8]], of origin: Origin, hasProblem: Bool) {
         change(origin) { known in
             if hasProblem { known.acceptsProblems = true }
@@ -75,7 +74,7 @@ final class HandshakeCoordinator {
         }
     }
 
-    /// Leaves it to verification.
+    /// Leaves the chain to verification.
     func verify(_ chain: [[UInt8]], of origin: Origin) {
         change(origin) { $0.decisions.note(.ifVerified, in: chain) }
     }
@@ -87,7 +86,7 @@ final class HandshakeCoordinator {
         }
     }
 
-    /// The server rejected the client certificate: the next task may offer a better one.
+    /// Notes that the server rejected the client certificate; the next task may offer a better one.
     func forgetIdentity(for origin: Origin) {
         guard known[origin] != nil else { return }
         change(origin) { $0.decisions.identity = .undecided }
@@ -103,24 +102,24 @@ final class HandshakeCoordinator {
 
     // MARK: - Questions
 
-    /// The question about `origin` that is being asked at the moment, if any.
+    /// The question about `origin` that is currently being asked, if any.
     func pendingSubject(at origin: Origin) -> Subject? {
         queues.isEmpty ? nil : queues.keys.first { $0.origin == origin }
     }
 
-    /// True if `waiter` is to ask; otherwise its `questionSettledElsewhere()` is called when it is to try again.
+    /// True if `waiter` should ask; otherwise its `questionSettledElsewhere()` is called when it should try again.
     func enter(_ waiter: any HandshakeWaiter, about subject: Subject) -> Bool {
         queues[subject, default: []].append(waiter)
         return queues[subject]?.count == 1
     }
 
-    /// `waiter` has its answer, or no longer wants one.
+    /// Removes `waiter`, which has its answer or no longer wants one.
     func leave(_ waiter: any HandshakeWaiter, about subject: Subject) {
         guard var queue = queues[subject], let index = queue.firstIndex(where: { $0 === waiter }) else { return }
         queue.remove(at: index)
         guard index == 0 else { return queues[subject] = queue }
         queues[subject] = nil
-        // They may run into the same question again, if the answer was for `waiter` alone.
+        // They may meet the same question again if the answer was for `waiter` alone.
         for other in queue { other.questionSettledElsewhere() }
     }
 }

@@ -1,14 +1,14 @@
 import CurlTransport
 import Foundation
 
-/// Whose decisions a task's TLS handshakes use.
+/// The delegate whose decisions a task's TLS handshakes follow.
 enum HandshakeDecider {
-    /// Those of the session's delegate, for all tasks that it is asked about.
+    /// The session's delegate, for all tasks that it is asked about.
     case session
-    /// Those of the task's own delegate, or of the object that it stands in for: for tasks with the same only.
+    /// The task's own delegate, or the object that it stands in for; used only by tasks with the same one.
     case task(AnyObject)
 
-    /// nil if there is no delegate to ask. While it isn't known which of two delegates answers, the task's own is assumed.
+    /// nil if there is no delegate to ask. While it is unknown which of two delegates answers, the task's own is assumed.
     init?(_ delegates: AskedDelegates) {
         guard delegates.session != nil || delegates.own != nil else { return nil }
         switch (ChallengeAnswerers.answerer(of: delegates.types), delegates.own) {
@@ -18,7 +18,7 @@ enum HandshakeDecider {
         }
     }
 
-    /// nil if `delegate` is a task's own that stands in for nobody, and so decides nothing.
+    /// nil if `delegate` is a deputy with no object to stand in for, and so decides nothing.
     init?(own delegate: any URLSessionDelegate) {
         guard let deputy = delegate as? any HandshakeDeputy else {
             self = .task(delegate)
@@ -29,23 +29,23 @@ enum HandshakeDecider {
     }
 }
 
-/// A task's delegate that passes questions on to another object. That may get those of many tasks, which share its
-/// decisions.
+/// A task's delegate that forwards questions to another object. That object may receive those of many tasks, which
+/// share its decisions.
 package protocol HandshakeDeputy: AnyObject {
-    /// nil if there is nobody to ask. Any thread.
+    /// nil if there is no object to ask. Any thread.
     var handshakeDecider: AnyObject? { get }
 }
 
 /// One decider's decisions in a pool, and the connections made with them. A connection that one delegate accepted is never used for a task
-/// whose delegate might not have.
+/// whose delegate might not have accepted it.
 final class HandshakeScope {
-    /// Keeps its scope's decisions while it lives. An object, so that its owner may release it on any thread.
+    /// Keeps its scope's decisions for as long as it lives. An object, so that its owner may release it on any thread.
     final class Hold: Sendable {}
 
     let coordinator = HandshakeCoordinator()
     /// nil for the session's scope, which uses the pool's multi handle, and before the first connection.
     var multi: Multi?
-    /// Weak, and not an identifier: another object might get the same address later.
+    /// Weak rather than an identifier, since another object might later get the same address.
     private weak var decider: AnyObject?
     private weak var currentHold: Hold?
 
@@ -57,10 +57,10 @@ final class HandshakeScope {
 
     func isOf(_ other: AnyObject) -> Bool { decider === other }
 
-    /// Whether a task relies on its decisions.
+    /// Whether a task relies on the scope's decisions.
     var isHeld: Bool { currentHold != nil }
 
-    /// Whether its connections have transfers.
+    /// Whether the scope's connections have transfers.
     var isBusy: Bool { multi.map { $0.transferCount > 0 } ?? false }
 
     func hold() -> Hold {
@@ -73,12 +73,12 @@ final class HandshakeScope {
 
 /// The scopes of a pool. Loop only.
 struct HandshakeScopes {
-    /// Created on first use: most sessions never ask.
+    /// Created on first use, since most sessions never ask.
     private(set) var session: HandshakeScope?
-    /// Those of tasks' own delegates, the most recently used last.
+    /// The scopes of tasks' own delegates, the most recently used last.
     private var own: [HandshakeScope] = []
 
-    /// Beyond this, the oldest that nobody uses are dropped, and their delegates asked again.
+    /// Beyond this number, the oldest unused scopes are dropped, and their delegates are asked again.
     static let maximumOwn = 16
 
     /// nil if nothing has been decided yet.
@@ -103,12 +103,12 @@ struct HandshakeScopes {
         }
     }
 
-    /// Removes the scopes whose delegates are gone. If there are too many, removes from the oldest whatever nobody uses:
+    /// Removes the scopes whose delegates are gone. If there are too many, removes whatever is unused from the oldest:
     /// connections without transfers, and decisions that no task relies on. The caller closes the connections.
     mutating func removeSuperfluous() -> [Multi] {
         guard own.contains(where: \.isOver) || own.count > Self.maximumOwn else { return [] }
         var (living, removed): ([HandshakeScope], [Multi]) = ([], [])
-        // Each is asked once: its delegate may go at any time.
+        // Each is checked once: its delegate may be released at any time.
         for scope in own {
             if !scope.isOver {
                 living.append(scope)
@@ -118,7 +118,7 @@ struct HandshakeScopes {
         }
         let excess = living.prefix(max(0, living.count - Self.maximumOwn))
         for scope in excess where !scope.isBusy {
-            // While a delegate is being asked, there is nothing in it, but it has descriptors.
+            // While a delegate is being asked, the multi handle is empty, but it has descriptors.
             if let multi = scope.multi.take() { removed.append(multi) }
         }
         own = excess.filter { $0.isHeld || $0.isBusy } + living.dropFirst(excess.count)

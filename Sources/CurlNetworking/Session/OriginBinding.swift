@@ -2,14 +2,14 @@ import CurlNetworkingLocks
 
 /// Binds each of a session's origins to one of its event loops. Any thread.
 ///
-/// A new origin is bound to the loop with the fewest origins, the first of several, until that loop forgets it. So all of an origin's
+/// A new origin is bound to the loop with the fewest origins (the first of several) until that loop forgets it. So all of an origin's
 /// connections are on one loop, where they are counted and shared.
 final class OriginBinding: Sendable {
     private let state: Mutex<State>
 
     private struct State {
         var loops: [Origin: Int] = [:]
-        /// How many origins each loop has.
+        /// The number of origins on each loop.
         var counts: [Int]
     }
 
@@ -29,7 +29,7 @@ final class OriginBinding: Sendable {
         }
     }
 
-    /// `loop` has forgotten its origins except `remembered`.
+    /// Unbinds all origins of `loop` except `remembered`.
     func release(from loop: Int, allBut remembered: Set<Origin>) {
         state.withLock { state in
             state.loops = state.loops.filter { $0.value != loop || remembered.contains($0.key) }

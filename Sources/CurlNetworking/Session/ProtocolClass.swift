@@ -3,11 +3,11 @@ import Foundation
 /// The type that objects of either kind report to.
 typealias ProtocolClient = URLProtocolClient & FoundationNetworking.URLProtocolClient
 
-/// A program's or library's class that loads requests: a subclass of this module's `URLProtocol`, or of the stock module's.
+/// A program's or library's class that loads requests: a subclass of this module's `URLProtocol` or the stock module's.
 enum ProtocolClass: Equatable {
     case own(URLProtocol.Type)
     case stock(FoundationNetworking.URLProtocol.Type)
-    /// Neither. It takes every request offered to it, and fails it: if it were skipped silently, the request would go to the network.
+    /// Neither. It accepts every request offered to it, and fails it; if it were skipped silently, the request would go to the network.
     case unusable(AnyClass)
 
     /// nil for the stock module's built-in classes, which represent the network.
@@ -24,7 +24,6 @@ enum ProtocolClass: Equatable {
 
     static func == (one: ProtocolClass, other: ProtocolClass) -> Bool { one.type == other.type }
 
-    /// The class itself.
     var type: AnyClass {
         switch self {
         case .own(let type): type
@@ -41,12 +40,12 @@ enum ProtocolClass: Equatable {
         }
     }
 
-    /// The stock module never calls this method, and its own implementation traps: so a stock class may well not override it.
+    /// The stock module never calls this method, and its own implementation traps, so a stock class may well not override it.
     func canonicalRequest(for request: URLRequest) -> URLRequest {
         if case .own(let type) = self { type.canonicalRequest(for: request) } else { request }
     }
 
-    /// nil if no object can be made.
+    /// nil if no object can be created.
     func makeObject(for task: URLSessionTask, cachedResponse: CachedURLResponse?, client: any ProtocolClient)
         -> ProtocolObject?
     {
@@ -59,7 +58,6 @@ enum ProtocolClass: Equatable {
     }
 }
 
-/// An object of a `ProtocolClass`.
 enum ProtocolObject {
     case own(URLProtocol)
     case stock(FoundationNetworking.URLProtocol)
@@ -71,8 +69,8 @@ enum ProtocolObject {
         }
     }
 
-    /// `hasEnded` if the object itself has reported an end. The stock module calls this only if it hasn't, and its own implementation
-    /// traps.
+    /// `hasEnded` is true if the object itself has reported an end. The stock module calls this method only if it hasn't, and its own
+    /// implementation traps.
     func stopLoading(hasEnded: Bool) {
         switch self {
         case .own(let object): object.stopLoading()

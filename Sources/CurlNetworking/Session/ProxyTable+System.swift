@@ -1,7 +1,7 @@
 import Glibc
 
 extension ProxyTable {
-    /// Those variables of the process's current environment that say something about proxies.
+    /// The variables in the process's current environment that concern proxies.
     static var environment: [String: String] {
         var variables: [String: String] = [:]
         _ = ProxyTable { name in
@@ -11,7 +11,7 @@ extension ProxyTable {
         return variables
     }
 
-    /// The proxies of the process's current environment.
+    /// The proxies in the process's current environment.
     static var ofEnvironment: ProxyTable {
         ProxyTable { name in getenv(name).map { String(cString: $0) } }
     }

@@ -1,21 +1,21 @@
-/// Who does a session's tasks in another process: the client of a background session. Any thread.
+/// Runs a session's tasks in another process: the client of a background session. Any thread.
 protocol RemoteTasks: AnyObject, Sendable {
-    /// Calls `body` once it is certain which tasks there are already; at once if it is.
+    /// Calls `body` once it is known which tasks already exist, or at once if it is known.
     func afterAttaching(_ body: @escaping @Sendable () -> Void)
 
-    /// The same, once the delegate has also been told of those that ended before this process was there.
+    /// Calls `body` once the delegate has also been told of the tasks that ended before this process attached.
     func afterTelling(_ body: @escaping @Sendable () -> Void)
 
-    /// Calls `body` once all tasks that were resumed so far will be done even if this process ends; or can't be done.
+    /// Calls `body` once all tasks resumed so far will be run even if this process ends, or can't be run at all.
     func afterRecording(_ body: @escaping @Sendable () -> Void)
 
-    /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before. Calls `body` once
-    /// that is so.
+    /// Makes later requests use new connections and, if `forgets`, none of the earlier credentials, decisions and cookies. Calls `body`
+    /// once this is in effect.
     func renewConnections(forgetting forgets: Bool, _ body: @escaping @Sendable () -> Void)
 
-    /// The session takes no more tasks; those that it doesn't know yet are cancelled as well if `cancels`.
+    /// Called when the session takes no more tasks. If `cancels`, tasks that it doesn't know yet are also cancelled.
     func sessionWasInvalidated(cancellingTasks cancels: Bool)
 
-    /// The session is over, or was dropped.
+    /// Called when the session has ended or was released.
     func close()
 }

@@ -3,21 +3,21 @@ import Foundation
 import CurlNetworkingLocks
 import struct Synchronization.Atomic
 
-/// A task that its session keeps from its first `resume()` to its end. Any thread.
+/// A task that its session retains from its first `resume()` to its end. Any thread.
 protocol SessionMember: AnyObject, Sendable {
     var identifier: Int { get }
-    /// The public object; nil for one that is completed or cancelled.
+    /// The public object; nil for a task that is completed or cancelled.
     var listedTask: URLSessionTask? { get }
-    /// A task of the session's own, for which the session isn't kept.
+    /// Whether the task is internal, and doesn't keep the session alive.
     var isHidden: Bool { get }
 }
 
 /// A session's state: its tasks, its delegate, and its connection pools.
 ///
-/// The public object and every task keep the core. The core keeps the public object while tasks are active, and tasks that were never resumed
-/// until the public object is dropped. So only active tasks keep a dropped session.
+/// The public object and every task retain the core. The core retains the public object while tasks are active, and tasks that were never
+/// resumed until the public object is released. So only active tasks keep a released session alive.
 ///
-/// `@unchecked Sendable`: locks guard the variables, except for an atomic one; the rest never changes.
+/// `@unchecked Sendable`: locks guard the variables, apart from an atomic one; the rest never changes.
 final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
@@ -25,46 +25,46 @@ final class SessionCore: @unchecked Sendable {
     let settings: SessionSettings
     let pools: ConnectionPools
     let deliveryQueue: DeliveryQueue
-    /// Whether the session was made with a delegate, and with one for tasks.
+    /// Whether the session was created with a delegate, and with one for tasks.
     let hasDelegate: Bool
     let hasTaskDelegate: Bool
 
     // MARK: Any thread
 
-    /// nil until it is first used.
+    /// nil until first used.
     let madeAuthenticationCoordinator = Mutex<AuthenticationCoordinator?>(nil)
     private let shared: Mutex<Shared>
     private let lastTaskIdentifier = Atomic(0)
 
-    /// Who does the tasks, if that is another process.
+    /// The client of the other process that runs the tasks, if any.
     private let remoteTasks = Mutex<(any RemoteTasks)?>(nil)
 
     fileprivate struct Shared {
         var delegates: DelegateSet
         var tasks: [Int: TaskEntry] = [:]
-        /// Active tasks of the program's, and of the session's own.
+        /// The active tasks of the program, and those internal to the session.
         var activeCount = 0
         var hiddenCount = 0
         var phase = Phase.valid
         weak var session: URLSession?
-        /// Kept while there are active tasks of the program's, whose messages name it.
+        /// Retained while the program has active tasks, whose messages refer to it.
         var keptSession: URLSession?
         var description: String?
     }
 
     fileprivate enum Phase {
         case valid
-        /// Takes no new tasks. Keeps its public object until the delegate has been sent the last message.
+        /// Takes no new tasks. Retains the public object until the delegate has been sent the last message.
         case finishing(URLSession)
         case invalid
     }
 
     fileprivate enum TaskEntry {
-        /// Never resumed, and kept until the session is dropped or invalidated.
+        /// Never resumed, and retained until the session is released or invalidated.
         case created(URLSessionTask)
-        /// Never resumed, and kept only by the program.
+        /// Never resumed, and retained only by the program.
         case released(WeakTask)
-        /// Resumed or cancelled, and kept to its end.
+        /// Resumed or cancelled, and retained until it ends.
         case active(any SessionMember)
         /// Stands in for tasks that the session may still learn of.
         case reservation
@@ -74,7 +74,7 @@ final class SessionCore: @unchecked Sendable {
         weak var task: URLSessionTask?
     }
 
-    /// The core of a session with `configuration`, which no longer changes.
+    /// Creates the core of a session with `configuration`, which no longer changes.
     init(
         _ configuration: URLSessionConfiguration,
         settings: SessionSettings,
@@ -97,16 +97,15 @@ final class SessionCore: @unchecked Sendable {
 
     var delegates: DelegateSet { shared.withLock { $0.delegates } }
 
-    /// Whether the session's delegate may want its tasks' metrics: it isn't known to lack the method.
+    /// Whether the session's delegate may want its tasks' metrics, that is, isn't known to lack the method.
     var measuresTasks: Bool {
         guard hasTaskDelegate, let delegate = delegates.task else { return false }
         return !MissingMethods.contains(.metrics, of: delegate)
     }
 
-    /// Whether its transfers are the agent's work.
+    /// Whether the agent runs the session's transfers.
     var isBackground: Bool { configuration.identifier != nil }
 
-    /// The program's own description of the session.
     var description: String? {
         get { shared.withLock { $0.description } }
         set { shared.withLock { $0.description = newValue } }
@@ -117,25 +116,25 @@ final class SessionCore: @unchecked Sendable {
     /// Not nil while tasks run.
     var session: URLSession? { shared.withLock { $0.keptSession ?? $0.session } }
 
-    /// The sender of messages, and the receiver of those that no task's own delegate gets.
+    /// The sender of messages, and the recipients of those that no task's own delegate receives.
     var sender: (session: URLSession, delegates: DelegateSet)? {
         if let sender = shared.withLock({ $0.sender }) { return sender }
-        // The session was dropped, but some of its own tasks, which were cancelled then, have yet to end and send their messages.
+        // The session was released, but some of its internal tasks, which were cancelled then, have yet to end and send their messages.
         guard shared.withLock({ $0.hiddenCount > 0 }) else { return nil }
         keepAnotherSession()
         return shared.withLock { $0.sender }
     }
 
-    /// Called when the public object has been made.
+    /// Called when the public object has been created.
     func represent(by session: URLSession) {
         shared.withLock { $0.session = session }
     }
 
-    /// Called in the public object's `deinit`. Tasks that were never resumed go with the last one, and the session's own are cancelled.
+    /// Called in the public object's `deinit`. The last one releases tasks that were never resumed, and cancels internal ones.
     func sessionWasDropped() {
         typealias Tasks = (created: [URLSessionTask], hidden: [URLSessionTask])
         let (another, tasks, isOver) = shared.withLock { shared -> (URLSession?, Tasks, Bool) in
-            // Handed out of the lock: this may turn out to be the last reference to it.
+            // Returned from the lock, since this may turn out to be the last reference to it.
             let another = shared.keptSession ?? shared.session
             let tasks = another == nil ? (shared.releaseCreatedTasks(), shared.hiddenTasks) : ([], [])
             return (another, tasks, shared.endIfAbandoned(by: another))
@@ -145,15 +144,15 @@ final class SessionCore: @unchecked Sendable {
         withExtendedLifetime((another, tasks)) {}
     }
 
-    /// The program has dropped the session and no task will run; only completed tasks still refer to it. Perhaps on the loop, which the
-    /// delegate's `deinit` must not block.
+    /// Called when the program has released the session and no task will run; only completed tasks still refer to it. May run on the loop,
+    /// which the delegate's `deinit` must not block.
     private func releaseEverything() {
         close()
         guard delegates.base != nil else { return }
         WorkThreads.blocking.run { self.releaseDelegate() }
     }
 
-    /// Makes another public object and keeps it: the program has dropped the first one, and a task needs one.
+    /// Creates and retains another public object: the program has released the first one, and a task needs one.
     private func keepAnotherSession() {
         let session = URLSession(of: self)
         shared.withLock { shared in
@@ -171,7 +170,8 @@ final class SessionCore: @unchecked Sendable {
         set { remoteTasks.withLock { $0 = newValue } }
     }
 
-    /// Later tasks get higher numbers. Ignores numbers too high to have been assigned one by one: counting on from those would overflow.
+    /// Makes later tasks get higher numbers. Ignores numbers too high to have been assigned one by one, from which counting on would
+    /// overflow.
     func reserveTaskIdentifiers(through last: Int) {
         guard last <= 1 << 31 else { return }
         lastTaskIdentifier.max(last, ordering: .relaxed)
@@ -181,7 +181,7 @@ final class SessionCore: @unchecked Sendable {
         shared.withLock { $0.tasks[identifier] == nil }
     }
 
-    /// The session doesn't end until `letGo`: there may be tasks that it doesn't know yet.
+    /// Keeps the session from ending until `letGo`, since there may be tasks that it doesn't know yet.
     func holdOpen() {
         shared.withLock { $0.tasks[Self.reservation] = .reservation }
     }
@@ -190,7 +190,7 @@ final class SessionCore: @unchecked Sendable {
         if !isFree(identifier: Self.reservation) { remove(identifier: Self.reservation) }
     }
 
-    /// The number under which a place is reserved in the list of tasks; no task has it.
+    /// The number that reserves a place in the list of tasks; no task has it.
     private static let reservation = 0
 
     /// Calls `body` once the list of tasks is complete.
@@ -198,31 +198,32 @@ final class SessionCore: @unchecked Sendable {
         if let remote { remote.afterAttaching(body) } else { body() }
     }
 
-    /// Calls `body` once the list of tasks is complete, and the delegate has been told of those that ended before this process was there.
+    /// Calls `body` once the list of tasks is complete, and the delegate has been told of the tasks that ended before this process
+    /// attached.
     func afterTelling(_ body: @escaping @Sendable () -> Void) {
         if let remote { remote.afterTelling(body) } else { body() }
     }
 
-    /// Calls `body` once the other process, if there is one, has a record of all tasks that were resumed so far.
+    /// Calls `body` once the other process, if there is one, has recorded all tasks resumed so far.
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
         if let remote { remote.afterRecording(body) } else { body() }
     }
 
     // MARK: - Tasks (any thread)
 
-    /// The number of a new task, which isn't the session's before it is added.
+    /// The number of a new task, which isn't the session's until it is added.
     func makeTaskIdentifier() -> Int {
         lastTaskIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// Lists a new task, and keeps it; from now on the session doesn't end before the task. Traps on an invalidated session, as Apple's does.
+    /// Lists and retains a new task, which the session then outlives. Traps on an invalidated session, as Apple's does.
     func add(_ task: URLSessionTask, identifier: Int) {
         guard addIfValid(task, identifier: identifier) else {
             preconditionFailure("Task created in a session that has been invalidated")
         }
     }
 
-    /// The same for a task of the session's own; false if the session takes no new tasks.
+    /// Does the same for an internal task; false if the session takes no new tasks.
     func addIfValid(_ task: URLSessionTask, identifier: Int) -> Bool {
         shared.withLock { shared in
             guard shared.isValid else { return false }
@@ -231,7 +232,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// The task was resumed or cancelled for the first time: from now on it is kept until `remove`.
+    /// Called when the task is resumed or cancelled for the first time; retains it until `remove`.
     func activate(_ member: any SessionMember) {
         let (entry, hasSession) = shared.withLock { shared -> (TaskEntry?, Bool) in
             let entry = shared.tasks.updateValue(.active(member), forKey: member.identifier)
@@ -244,11 +245,11 @@ final class SessionCore: @unchecked Sendable {
             return (entry, shared.keptSession != nil)
         }
         if !hasSession { keepAnotherSession() }
-        // What it held is released without the lock.
+        // Released outside the lock.
         withExtendedLifetime(entry) {}
     }
 
-    /// The task has completed, and its delegate or handler has been called.
+    /// Called when the task has completed, and its delegate or handler has been called.
     func remove(identifier: Int) {
         var (entry, kept, session, finished, isOver) = shared.withLock { shared in
             let session = shared.session
@@ -261,7 +262,7 @@ final class SessionCore: @unchecked Sendable {
         }
         if let finished { becomeInvalid(finished) }
         if isOver { releaseEverything() }
-        // What these held is released without the lock. All three are the one public object: if its class is the program's, so is its
+        // These are released outside the lock. The last three are the same public object: if its class is the program's, so is its
         // `deinit`, which the loop can't wait for.
         _ = entry.take()
         var last = kept.take() ?? finished.take() ?? session.take()
@@ -269,7 +270,7 @@ final class SessionCore: @unchecked Sendable {
         if last.map({ type(of: $0) != URLSession.self }) == true { WorkThreads.blocking.release(&last) }
     }
 
-    /// Called in the `deinit` of the task's public object, on any thread: takes no lock but this one.
+    /// Called in the `deinit` of the task's public object, on any thread; takes no lock but this one.
     func forgetUnlessActive(identifier: Int) {
         let (session, finished, isOver) = shared.withLock { shared -> (URLSession?, URLSession?, Bool) in
             guard case .released = shared.tasks[identifier] else { return (nil, nil, false) }
@@ -282,7 +283,7 @@ final class SessionCore: @unchecked Sendable {
         withExtendedLifetime(session) {}
     }
 
-    /// The tasks that are neither completed nor cancelled, in the order of their creation; without those of the session's own.
+    /// The tasks that are neither completed nor cancelled, in the order of their creation, without internal ones.
     var tasks: [URLSessionTask] {
         Self.list(shared.withLock { $0.tasks }).filter { $0.engine?.isHidden != true }
     }
@@ -306,13 +307,12 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: - Invalidation (any thread)
 
-    /// Takes no more tasks, and cancels those there are if `cancels`, and the session's own in any case. `session`'s delegate is told when
-    /// the last one is done.
+    /// Stops taking tasks. Cancels internal tasks and, if `cancels`, all others. `session`'s delegate is told when the last task is done.
     ///
-    /// Tasks that were never resumed and aren't cancelled are kept only by the program from now on.
+    /// Tasks that were never resumed and aren't cancelled are then retained only by the program.
     func invalidate(_ session: URLSession, cancellingTasks cancels: Bool) {
         let (tasks, finished) = shared.withLock { shared in
-            // Also holds the tasks that are released now, until the lock is free again.
+            // Also retains the tasks released here until the lock is free again.
             let tasks = shared.tasks
             if shared.isValid {
                 shared.phase = .finishing(session)
@@ -325,7 +325,7 @@ final class SessionCore: @unchecked Sendable {
         for task in Self.list(tasks) where cancels || task.engine?.isHidden == true { task.cancel() }
     }
 
-    /// Keeps the delegate until it has been told.
+    /// Retains the delegate until it has been told.
     private func becomeInvalid(_ session: URLSession) {
         close()
         guard let delegate = delegates.base else { return }
@@ -343,7 +343,7 @@ final class SessionCore: @unchecked Sendable {
         withExtendedLifetime(delegates) {}
     }
 
-    /// Closes the session's connections. Called once its last task is done, or when the session is dropped.
+    /// Closes the session's connections. Called once its last task is done, or when the session is released.
     private func close() {
         remote?.close()
         for pool in pools.all { pool.close() }
@@ -354,7 +354,7 @@ final class SessionCore: @unchecked Sendable {
         pools.visit({ $0.renewConnections() }, completion: completion)
     }
 
-    /// The same in the other process, if there is one; if `forgets`, also what `forgetCredentials` does.
+    /// Does the same in the other process, if there is one; if `forgets`, also what `forgetCredentials` does.
     func renewRemoteConnections(forgetting forgets: Bool, completion: @escaping @Sendable () -> Void) {
         if let remote { remote.renewConnections(forgetting: forgets, completion) } else { completion() }
     }
@@ -367,7 +367,7 @@ extension SessionCore.Shared {
         (keptSession ?? session).map { ($0, delegates) }
     }
 
-    /// The session's own tasks that haven't been cancelled.
+    /// The session's internal tasks that haven't been cancelled.
     fileprivate var hiddenTasks: [URLSessionTask] {
         guard hiddenCount > 0 else { return [] }
         return tasks.values.compactMap { entry in
@@ -375,7 +375,7 @@ extension SessionCore.Shared {
         }
     }
 
-    /// Stops keeping tasks that were never resumed. Returns them, to be released without the lock.
+    /// Stops retaining tasks that were never resumed. Returns them, to be released outside the lock.
     fileprivate mutating func releaseCreatedTasks() -> [URLSessionTask] {
         var released: [URLSessionTask] = []
         for (identifier, entry) in tasks {
@@ -393,9 +393,9 @@ extension SessionCore.Shared {
         return session
     }
 
-    /// Ends a session that was dropped and not invalidated, and has no tasks. Returns whether it ended now.
+    /// Ends a session that was released without being invalidated, and has no tasks. Returns whether it ended now.
     ///
-    /// - Parameter session: The public object, which the caller holds beyond the lock: released here, it would take the lock again.
+    /// - Parameter session: The public object, which the caller retains beyond the lock; released here, it would take the lock again.
     fileprivate mutating func endIfAbandoned(by session: URLSession?) -> Bool {
         guard isValid, tasks.isEmpty, keptSession == nil, session == nil else { return false }
         phase = .invalid

@@ -1,10 +1,10 @@
 import CurlTransport
 import Foundation
 
-/// A session's settings, copied from its configuration. Never changes. A class, because every request passes it on several times.
+/// A session's settings, copied from its configuration. Never changes. A class, because it is passed on several times for every request.
 final class SessionSettings: Sendable {
     let additionalHeaders: [HeaderField]
-    /// Those of them that say something about the cache. Usually none.
+    /// The additional fields that concern the cache; usually none.
     let additionalCacheHeaders: [HeaderField]
     let cachePolicy: URLRequest.CachePolicy
     let idleTimeout: Duration
@@ -28,7 +28,7 @@ final class SessionSettings: Sendable {
     let transportSecurity: TransportSecurityStore?
     let proxies: ProxyRules
     let temporaryDirectory: URL
-    /// Whether a delegate gets the parts of a body one by one.
+    /// Whether a delegate receives the parts of a body one by one.
     let dividesParts: Bool
     let protocolClasses: [ProtocolClass]
     /// nil for no cookies.
@@ -39,7 +39,7 @@ final class SessionSettings: Sendable {
     let storedCookies: CookieStore?
     let cookieAcceptPolicy: HTTPCookie.AcceptPolicy
     let webSockets: CurlOptions.WebSocketOptions
-    /// The version with which uploads offer to be resumed; nil if they don't.
+    /// The version of resumable uploads that uploads offer; nil for none.
     let uploadVersion: UploadVersion?
     /// nil for no cache.
     let cache: (any CacheStore)?
@@ -53,7 +53,6 @@ final class SessionSettings: Sendable {
     /// Whether requests carry stored cookies, or cookies of responses are stored.
     var hasCookies: Bool { sentCookies != nil || storedCookies != nil }
 
-    /// Whether a protocol class may take a request.
     var hasProtocols: Bool { consultsRegisteredProtocols || !protocolClasses.isEmpty }
 
     init(_ configuration: URLSessionConfiguration, consultsRegisteredProtocols: Bool = false) {
@@ -82,7 +81,7 @@ final class SessionSettings: Sendable {
             total: curl.maximumConnections,
             perHost: max(maximumConnectionsPerHost, maximumPerHost),
             streams: curl.maximumStreamsPerConnection,
-            // The longest of all hosts: libcurl itself doesn't reuse a connection that is too old for its host.
+            // The longest of all hosts, since libcurl itself doesn't reuse a connection that is too old for its host.
             idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)
         )
         tls = TLSPlan(configuration)
@@ -112,7 +111,7 @@ final class SessionSettings: Sendable {
         }
     }
 
-    /// How many requests a connection carries if it multiplexes; nil for libcurl's default.
+    /// The maximum number of requests on a connection that multiplexes; nil for libcurl's default.
     var streamsPerConnection: Int? { connectionLimits.streams }
 
     /// The limits on one of `count` event loops, from 0. Each has its share of the session's limits.
@@ -124,19 +123,19 @@ final class SessionSettings: Sendable {
         return limits
     }
 
-    /// How long a task for `request` may go without a byte. A request's own time-out counts if it isn't the default: a value that was set to
-    /// the default can't be distinguished from one that wasn't set.
+    /// The time that a task for `request` may go without a byte. A request's own time-out applies unless it is the default, which can't be
+    /// distinguished from an unset one.
     func idleTimeout(for request: URLRequest) -> Duration {
         request.timeoutInterval == Self.defaultTimeoutInterval
             ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
     }
 
-    /// A request's own policy counts if it isn't the default; see `idleTimeout(for:)`.
+    /// A request's own policy applies unless it is the default; see `idleTimeout(for:)`.
     func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
         request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
     }
 
-    /// Calls `completion` on a queue of ours, once the session's storages have written everything so far.
+    /// Calls `completion` on a private queue once the session's storages have written everything so far.
     func afterStorageWrites(_ completion: @escaping @Sendable () -> Void) {
         let group = DispatchGroup()
         if let cookieStore {

@@ -1,10 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// A session's TLS settings.
 struct TLSPlan: Sendable {
     private let options: CurlOptions.TLSOptions
-    /// nil if the program has set none.
+    /// nil if the program hasn't set one.
     private let minimumVersion: tls_protocol_version_t?
     private let maximumVersion: tls_protocol_version_t
     private let environment: [String: String]
@@ -12,7 +11,7 @@ struct TLSPlan: Sendable {
     private let stores: [TrustStore.Content: TrustStore]
     private static let allStores = WeakTable<TrustStore.Content, TrustStore>()
     private let marks: [TrustStore.Content: String]
-    /// nil if names are not looked up over HTTPS, or if the system's authorities count.
+    /// nil if names aren't looked up over HTTPS, or if the system's authorities apply.
     private let resolverTrust: ResolverTrust?
 
     init(_ configuration: URLSessionConfiguration, environment: [String: String] = TLSPlan.environment()) {
@@ -37,7 +36,7 @@ struct TLSPlan: Sendable {
     /// libcurl's settings for connections to `origin`, where they differ from its defaults.
     func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
         let resolverTrust = resolverTrust.map { [$0] } ?? []
-        // libcurl can be told to secure a connection of plain FTP as well: USE_SSL.
+        // libcurl can also be told to secure a plain FTP connection: USE_SSL.
         guard origin.usesTLS || origin.isFTP else { return resolverTrust }
         do throws(TransferFailure) {
             let (settings, own) = try content(for: origin, hosts)
@@ -48,7 +47,7 @@ struct TLSPlan: Sendable {
         }
     }
 
-    /// The settings for a TLS connection to `origin` that isn't libcurl's.
+    /// The settings for a TLS connection to `origin` outside libcurl.
     func peer(at origin: Origin, _ hosts: HostRules) throws(TransferFailure) -> TLSClient.Peer {
         var peer = TLSClient.Peer(host: origin.hostWithoutZone)
         (peer.settings, peer.trust) = try content(for: origin, hosts)
@@ -72,7 +71,7 @@ struct TLSPlan: Sendable {
         return (settings, options.trustContent(environment: environment).flatMap { stores[$0] })
     }
 
-    /// The oldest and the newest version. Apple's properties may name some that contradict each other.
+    /// The minimum and maximum versions. Apple's properties may contradict each other.
     private func versions(
         _ options: CurlOptions.TLSOptions
     ) throws(TransferFailure) -> (minimum: tls_protocol_version_t, maximum: tls_protocol_version_t) {
@@ -93,7 +92,7 @@ struct TLSPlan: Sendable {
         hosts.first(\.trustsAnyCertificate, for: origin) ?? false
     }
 
-    /// Whom the session trusts at `origin`, which uses TLS, as a text that is the same for all sessions that trust the same authorities and
+    /// The trust that applies at `origin`, which uses TLS, as a string that is equal for all sessions that trust the same authorities and
     /// keys; nil for the system's authorities.
     func trustMark(for origin: Origin, _ hosts: HostRules) -> String? {
         let content = options(for: origin, hosts).trustContent(environment: environment)
@@ -111,7 +110,6 @@ struct TLSPlan: Sendable {
         hosts.first(\.tls, for: origin) ?? options
     }
 
-    /// The current environment.
     static func environment() -> [String: String] {
         var variables: [String: String] = [:]
         for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] { variables[name] = getenv(name).map { String(cString: $0) } }
@@ -121,7 +119,7 @@ struct TLSPlan: Sendable {
     static let defaultMinimum = tls_protocol_version_t.TLSv12
     static let defaultMaximum = tls_protocol_version_t.TLSv13
 
-    /// The oldest version, if the program has set only the newest.
+    /// The minimum version if the program has set only the maximum.
     static func minimum(upTo maximum: tls_protocol_version_t) -> tls_protocol_version_t {
         maximum.rawValue < defaultMinimum.rawValue ? maximum : defaultMinimum
     }
@@ -135,7 +133,7 @@ private struct ImpossibleTLS: ConnectionSettings {
 }
 
 extension TrustStore.Content {
-    /// The same for the same content, in every process.
+    /// A string that is equal for equal content, in every process.
     fileprivate var mark: String {
         let sources = authorities.map { source in
             switch source {
@@ -169,7 +167,7 @@ extension CurlOptions.TLSOptions {
     private static func authorities(in environment: [String: String]) -> [TrustStore.Source] {
         let file = environment["SSL_CERT_FILE"] ?? ""
         let directories = (environment["SSL_CERT_DIR"] ?? "").split(separator: ":").map(String.init)
-        // As OpenSSL does, it passes over those that are missing, unless all are.
+        // As in OpenSSL, missing directories are skipped, unless all are missing.
         let existing = directories.filter { access($0, F_OK) == 0 }
         return (file.isEmpty ? [] : [.file(file)])
             + (existing.isEmpty ? directories : existing).map { .directory($0) }

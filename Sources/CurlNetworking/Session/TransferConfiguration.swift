@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 import struct Synchronization.Atomic
 
-/// A session's `configureTransfer`, and what it has led to. Any thread.
+/// A session's `configureTransfer`, and whether it has set trust. Any thread.
 final class TransferConfiguration: Sendable {
     private let body: @Sendable (inout CurlTransfer, URLRequest) throws -> Void
     private let hasSetTrust = Atomic(false)
@@ -11,10 +11,11 @@ final class TransferConfiguration: Sendable {
         self.body = body
     }
 
-    /// Whether it has decided whom a transfer trusts: then what is stored may come from servers that the session's own transfers don't trust.
+    /// Whether the closure has set a trust option. Stored responses may then come from servers that the session's own transfers don't
+    /// trust.
     var decidesTrust: Bool { hasSetTrust.load(ordering: .relaxed) }
 
-    /// Sets the program's options on a transfer for `request`. Returns what they have an effect on.
+    /// Sets the program's options on a transfer for `request`. Returns their effect.
     func apply(to easy: EasyHandle, for request: URLRequest) throws -> OptionEffect {
         var transfer = CurlTransfer(easy)
         try body(&transfer, request)

@@ -1,6 +1,6 @@
 import CurlTransport
 
-/// Makes a task's transfer, if it still has one, continue to read its request's body.
+/// Makes a task's transfer, if there still is one, continue reading its request's body.
 final class BodyWake: LoopWork, @unchecked Sendable {
     // @unchecked: changes only to nil.
     private weak var loader: Loader?
@@ -9,7 +9,7 @@ final class BodyWake: LoopWork, @unchecked Sendable {
         self.loader = loader
     }
 
-    /// Can be called from any thread, repeatedly.
+    /// The action may be called from any thread, repeatedly.
     static func action(for loader: Loader) -> @Sendable () -> Void {
         let wake = BodyWake(loader)
         let loop = loader.pool.loop
@@ -17,7 +17,7 @@ final class BodyWake: LoopWork, @unchecked Sendable {
     }
 
     func run(on loop: EventLoop) {
-        // The body belongs to the loop that the task has left.
+        // The body of a task that has moved belongs to the loop it left.
         guard let loader, loader.handle.belongs(to: loop) else { return }
         loader.phase.transfer?.bodyBecameReadable()
     }

@@ -3,20 +3,18 @@ import Foundation
 
 /// The task whose time the clocks measure. Loop only.
 protocol ClocksOwner: AnyObject {
-    /// The event loop that the task is on.
     var loop: EventLoop { get }
-    /// When the current transfer will have been silent for too long; nil while the idle clock is stopped.
+    /// The time at which the current transfer will have been idle too long; nil while the idle clock is stopped.
     var idleEnd: MonotonicTime? { get }
-    /// The idle clock begins anew, if a transfer is running.
+    /// Restarts the idle clock, if a transfer is running.
     func restartIdleClock()
-    /// Whether the resource clock should run, which it doesn't before a begin date, and needn't once the whole response has arrived; nil
-    /// before the task was first resumed.
+    /// Whether the resource clock should run: not before a begin date, nor once the whole response has arrived. nil before the task was
+    /// first resumed.
     var runsResourceClock: Bool? { get }
 }
 
-/// The two clocks of a task, sharing one deadline: the idle clock, which runs while a transfer runs and isn't paused, and the resource
-/// clock, which runs from the first `resume()` on, stops while the task is suspended, and doesn't matter once the whole response has arrived.
-/// Loop only.
+/// The two clocks of a task, which share one deadline: the idle clock, which runs while a transfer runs and isn't paused, and the resource
+/// clock, which runs from the first `resume()` until the whole response has arrived, except while the task is suspended. Loop only.
 struct Clocks {
     enum Expiry {
         case none
@@ -30,10 +28,9 @@ struct Clocks {
     /// nil before the first `resume()`.
     private var resource: ResourceClock?
 
-    /// When the delegate last decided about a response or a part, as of the idle clock's last look.
+    /// The time the delegate last decided about a response or a part, as of the idle clock's last check.
     var lastAnswer: MonotonicTime?
 
-    /// Whether `start` was called.
     var haveStarted: Bool { resource != nil }
 
     /// Creates the clocks, stopped; `expired` is called when one of them may have run out.
@@ -42,15 +39,14 @@ struct Clocks {
         resource = ResourceClock(limit)
     }
 
-    /// Starts or stops the resource clock.
     mutating func setRunning(_ isRunning: Bool, _ owner: any ClocksOwner) {
         guard resource?.setRunning(isRunning, at: owner.loop.now) ?? false else { return }
-        // A resumed task has all of its idle time again, even if libcurl could not pause its transfer.
+        // A resumed task has its full idle time again, even if libcurl couldn't pause its transfer.
         if isRunning { owner.restartIdleClock() }
         arm(owner)
     }
 
-    /// Sets the deadline to the earlier of the two ends.
+    /// Sets the deadline to the earlier of the two clocks' ends.
     func arm(_ owner: any ClocksOwner) {
         guard let deadline else { return }
         let (idleEnd, resourceEnd) = (owner.idleEnd, resource?.end)
@@ -62,7 +58,7 @@ struct Clocks {
         }
     }
 
-    /// Called at the deadline. If no time is up, it is set again.
+    /// Called at the deadline, which is set again if neither clock has run out.
     mutating func check(_ owner: any ClocksOwner) -> Expiry {
         let now = owner.loop.now
         // Accounts for a suspension that the loop hasn't seen yet, and for the end of the response, which isn't reported to the clock.
@@ -73,12 +69,12 @@ struct Clocks {
         return .none
     }
 
-    /// The task leaves the loop. The clocks continue on another when they are armed there.
+    /// Called when the task leaves the loop. The clocks continue on another loop once they are armed there.
     func disarm(on loop: EventLoop) {
         if let deadline { loop.cancel(deadline) }
     }
 
-    /// The task is over.
+    /// Called when the task is over.
     mutating func stop(on loop: EventLoop) {
         disarm(on: loop)
         deadline = nil
@@ -90,7 +86,7 @@ extension URLError {
         URLError(.timedOut, url, "Nothing was sent or received for as long as the request's time-out allows.")
     }
 
-    /// - Parameter cause: Why the task was waiting; nil if it wasn't.
+    /// - Parameter cause: The reason the task was waiting; nil if it wasn't.
     static func resourceTimeOut(_ url: URL?, _ cause: (any Error)?) -> URLError {
         let description = "The task took longer than its configuration's timeoutIntervalForResource."
         return URLError(.timedOut, url, description, nil, cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])

@@ -2,13 +2,12 @@ import CurlTransport
 
 /// Owns a place at a host. Loop only.
 protocol HostPlaceOwner: AnyObject {
-    /// The connection pool that the task is on.
     var pool: ConnectionPool { get }
-    /// The place has become available. False if it isn't wanted any more.
+    /// Called when the place is available. False if it is no longer wanted.
     func placeGranted() -> Bool
 }
 
-/// The place at a host that a task has or waits for. It is kept across redirects within an origin. Loop only.
+/// The place at a host that a task has or waits for, kept across redirects within an origin. Loop only.
 final class HostPlace: AdmissionTicketOwner {
     /// nil if the task neither has a place nor waits for one.
     private(set) var ticket: Admission.Ticket?
@@ -20,8 +19,8 @@ final class HostPlace: AdmissionTicketOwner {
 
     func isAt(_ origin: Origin) -> Bool { ticket?.origin == origin }
 
-    /// Takes a place at `origin`, or waits for it: that which the task has, if it is there already. The owner hears of it at once if it is
-    /// available.
+    /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there. The owner is told at once if the place
+    /// is available.
     func enter(_ origin: Origin, priority: Float) {
         if isAt(origin) { return admitted() }
         leave()
@@ -35,17 +34,17 @@ final class HostPlace: AdmissionTicketOwner {
         admitted()
     }
 
-    /// The place is available.
+    /// Offers the owner the place, which is available.
     private func admitted() {
         if !owner.placeGranted() { leave() }
     }
 
-    /// Gives up the place, or the wait for it.
+    /// Gives up the place, or the wait for one.
     func leave() {
         if let ticket = ticket.take() { owner.pool.leave(ticket) }
     }
 
-    /// The request that held the place has failed: see `AdmissionHost.leave`.
+    /// Notes that the request that held the place failed; see `AdmissionHost.leave`.
     func noteFailure() {
         ticket?.hasFailed = true
     }
@@ -54,7 +53,7 @@ final class HostPlace: AdmissionTicketOwner {
         if let ticket { owner.pool.setPriority(priority, of: ticket) }
     }
 
-    /// Tells the session what a transfer has learnt about the connection to its origin.
+    /// Passes a transfer's report about its connection on to the pool.
     func note(_ report: ConnectionReport) {
         guard let ticket else { return }
         if case .established(let negotiated) = report.establishment {
@@ -63,7 +62,7 @@ final class HostPlace: AdmissionTicketOwner {
         if let version = report.answeredVersion { owner.pool.noteAnswer(ticket, in: version) }
     }
 
-    /// A body of this many bytes has arrived over the connection.
+    /// Notes that a body of this many bytes arrived over the connection.
     func note(bodyOf size: Int) {
         if let ticket { owner.pool.received(bodyOf: size, for: ticket) }
     }

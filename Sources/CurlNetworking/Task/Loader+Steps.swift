@@ -22,7 +22,7 @@ extension Loader: StepContext {
     func proceed(_ step: any Step) {
         switch phase {
         case .waiting(let index, let attempt) where steps.all[index] === step:
-            // A repeated request may need a body again, whichever step it waited for.
+            // A retried request may need its body again, whichever step it waited for.
             enter(.ready(step: attempt == .first ? index : 0, attempt))
             if handle.mayBegin { advance() }
         case .encoding: completeAfterWaiting()
@@ -72,7 +72,7 @@ extension Loader: StepContext {
                 enter(.deciding)
                 follow(next)
             case (.redirect(let response), _):
-                // It becomes the task's response. Its class was stopped: there is no body.
+                // The redirect becomes the task's response. Its class was stopped, so there is no body.
                 enter(.deciding)
                 try accept(AcceptedResponse(response, to: request, expected: 0, storagePolicy: .notAllowed))
                 finishSink()

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// A transfer's reports. Everything on the loop; methods called from libcurl's callbacks only record.
+// A transfer's reports. Everything runs on the loop; methods called from libcurl's callbacks only record.
 
 extension Loader: TransferDelegate {
     // MARK: - The response
@@ -24,7 +24,6 @@ extension Loader: TransferDelegate {
         return try act(on: verdict, about: received, by: step, transferring)
     }
 
-    /// Carries out a step's verdict about a response.
     func act(
         on verdict: HeadVerdict,
         about received: ReceivedHead,
@@ -114,7 +113,7 @@ extension Loader: TransferDelegate {
         transferEnded(ending)
     }
 
-    /// The transfer is over: carries out what was decided about it, or keeps the ending for whoever has yet to decide.
+    /// Called when the transfer is over. Carries out the decision about it, or keeps the ending while the decision is pending.
     func transferEnded(_ ending: TransferEnding) {
         switch phase {
         case .held(var holding):
@@ -133,7 +132,7 @@ extension Loader: TransferDelegate {
         }
     }
 
-    /// Asks the steps what follows, starting with number `first`.
+    /// Asks the steps how to continue, starting with number `first`.
     func askSteps(about ending: TransferEnding, from first: Int) {
         guard let request, let (verdict, step) = steps.end(ending, of: request, from: first, self) else {
             return finishUnlessFailed(ending)
@@ -141,7 +140,6 @@ extension Loader: TransferDelegate {
         act(on: verdict, about: ending, by: step)
     }
 
-    /// Carries out a step's verdict about a transfer that is over.
     func act(on verdict: EndVerdict, about ending: TransferEnding, by step: Int) {
         switch verdict {
         case .pass: finishUnlessFailed(ending)
@@ -167,14 +165,14 @@ extension Loader: TransferDelegate {
         finishSink()
     }
 
-    /// The body is complete, and only has to be handed over.
+    /// The body is complete, and only needs to be handed over.
     func finishSink() {
         sink.complete()
         // A response that is read as a stream may have been read to its end by now, which ends the task.
         if isOver { return }
         enter(.finishing)
         sink.finish { self.sinkFinished($0) }
-        // It takes its time, and nothing is left to be done at the host.
+        // Finishing takes time, and nothing is left to be done at the host.
         if case .finishing = phase { place.leave() }
     }
 
@@ -191,16 +189,16 @@ extension Loader: TransferDelegate {
         prepareNext(from: 0)
     }
 
-    /// One transfer is over, and the steps prepare another, starting with number `step`.
+    /// Makes the steps prepare another transfer after one is over, starting with number `step`.
     func prepareNext(from step: Int) {
         enter(.ready(step: step, .first))
         run()
     }
 
-    /// Nothing of the request was sent: sends it again. `step` is the number of the step that says so, if it was one.
+    /// Retries a request of which nothing was sent. `step` is the number of the step that asked for this, if one did.
     func sendAgain(after step: Int?, _ ending: TransferEnding) {
         hops.forgetAttempt()
-        // A question doesn't count as the host's failure.
+        // A handshake question doesn't count as a failure of the host.
         if ending.handshakeQuestion == nil { place.noteFailure() }
         place.leave()
         enter(step.map { .waiting(step: $0, .repeated) } ?? .ready(step: 0, .repeated))

@@ -1,23 +1,24 @@
 import CurlTransport
 import Foundation
 
-/// Does a task's work on its event loop, from its first `resume()` to its end: asks the steps about each request, waits for its place, runs
-/// its transfer, and asks the steps about the response.
+/// Runs a task on its event loop, from its first `resume()` to its end: asks the steps about each request, waits for its place, runs its
+/// transfer, and asks the steps about the response.
 ///
-/// This file holds everything up to a transfer, `Loader+Transfer.swift` the transfer's reports, `Loader+Steps.swift` the requests of steps.
+/// This file contains everything up to a transfer, `Loader+Transfer.swift` the transfer's reports, and `Loader+Steps.swift` the requests of
+/// steps.
 ///
-/// `@unchecked Sendable`: loop only, unless noted otherwise. The task's handle keeps it until the work is done.
+/// `@unchecked Sendable`: loop only, unless noted otherwise. The task's handle retains it until the work is done.
 final class Loader: HostPlaceOwner, @unchecked Sendable {
     // MARK: Never changes
 
     let handle: TaskHandle
     let steps: Steps
-    /// The reads and writes of a task that was made as a stream task.
+    /// The reads and writes of a task that was created as a stream task.
     let port: StreamPort?
 
     // MARK: Loop only
 
-    // A request looks at some of these more than twenty times: unchecked, that saves 1 % of its instructions.
+    // A request accesses some of these more than twenty times; unchecked exclusivity saves 1 % of its instructions.
     @exclusivity(unchecked) private(set) var phase = Phase.ready(step: 0, .first)
     /// The current request; `handle` shows a copy.
     private(set) var request: URLRequest?
@@ -27,7 +28,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     @exclusivity(unchecked) private var clocks = Clocks()
     @exclusivity(unchecked) var hops = HopLog()
 
-    /// For a task that begins. Called on its loop.
+    /// For a task that begins. Called on the task's loop.
     init(_ handle: TaskHandle) {
         self.handle = handle
         request = handle.originalRequest
@@ -44,7 +45,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     var session: SessionCore { handle.session }
     var pool: ConnectionPool { handle.pool }
 
-    /// Changes the phase. A transition that isn't listed ends the task.
+    /// Changes the phase. A transition that isn't allowed ends the task.
     func enter(_ next: Phase) {
         if Phase.allows(phase.kind, to: next.kind) { return phase = next }
         let text = "A task can't go from \(phase.kind) to \(next.kind)."
@@ -52,7 +53,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         fail(entering: next, text)
     }
 
-    /// Ends the task with an error, and with it the transfers of both phases; in a turn of its own, as the caller may be within libcurl.
+    /// Ends the task with an error, and the transfers of both phases, in a separate turn, since the caller may be within libcurl.
     func fail(entering next: Phase, _ description: String) {
         let error = URLError(.unknown, request?.url, description)
         nonisolated(unsafe) let other = phase.isEnded ? next.transfer : phase.transfer
@@ -66,7 +67,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - The machine's commands
 
-    /// Called after each wish: carries out the machine's commands.
+    /// Carries out the machine's commands. Called after each wish.
     func run() {
         pool.loop.preconditionOnLoop()
         while true {
@@ -79,7 +80,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             case .setPaused(let isPaused):
                 let transfer = phase.transfer
                 transfer?.setPaused(isPaused)
-                // If libcurl couldn't, it is tried again at its next call.
+                // If libcurl couldn't, this is tried again at its next call.
                 guard transfer?.isPaused == isPaused else { return }
                 rearmClocks()
             case .cancel(let cancellation): finish(cancelledBy: cancellation)
@@ -89,7 +90,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         if let storing = steps.storingCookies, handle.isCancelled { storing.stopWaiting(self) }
     }
 
-    /// As the machine sees it.
+    /// The phase as the machine sees it.
     private var activity: TaskStateMachine.Activity {
         switch phase {
         case .ready: return .preparing(isReady: true, hasPlace: ticket != nil)
@@ -120,7 +121,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
             case .wait: return enter(.waiting(step: step, attempt))
             case .fail(let error): return finish(.failure(error))
             case .load(let transfer):
-                // If the task was suspended at this moment, the step is asked again.
+                // If the task was suspended meanwhile, the step is asked again.
                 guard handle.mayBegin else { return }
                 return begin(transfer, of: step)
             }
@@ -133,7 +134,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         do throws(URLError) {
             let (request, origin) = try Origin.destination(of: request, isStream: port != nil)
             guard let origin else {
-                // A data or file URL needs no connection, and so no place: not even that of the request before it.
+                // A data or file URL needs no connection, and so no place, not even that of the previous request.
                 place.leave()
                 return handle.mayBegin ? launch(request) : ()
             }
@@ -146,8 +147,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         }
     }
 
-    /// Moves the task to the loop of its next request's origin, without a place at its host. It leaves in a turn of its own, because callers
-    /// on the stack still use it.
+    /// Moves the task to the loop of its next request's origin, without a place at its host. The task leaves in a separate turn, because
+    /// callers on the stack still use it.
     private func move(to next: ConnectionPool, _ attempt: RequestAttempt) {
         place.leave()
         enter(.moving(to: next, attempt))
@@ -176,12 +177,12 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         return true
     }
 
-    /// The request has its place: the steps complete it.
+    /// Makes the steps complete the request, which has its place.
     private func complete() {
         if let request, steps.complete(self) { launch(request) }
     }
 
-    /// The step that had to wait has what it needs.
+    /// Called when the step that had to wait has what it needs.
     func completeAfterWaiting() {
         complete()
         // The task may have been suspended meanwhile.
@@ -229,14 +230,14 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     func restartIdleClock() { phase.transfer?.noteActivity() }
 
     func rearmClocks() {
-        // The begin date may have come.
+        // The begin date may have been reached.
         if steps.beginDate != nil, let runs = runsResourceClock { clocks.setRunning(runs, self) }
         clocks.arm(self)
     }
 
     // MARK: - The end
 
-    /// The task has ended with `outcome`; only the first counts. Everything still running is stopped.
+    /// Ends the task with `outcome`, of which only the first counts, and stops everything still running.
     func finish(_ outcome: Outcome) {
         pool.loop.preconditionOnLoop()
         let isSuccess = outcome.error == nil
@@ -252,7 +253,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         tearDown(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation.keepsPartialFile)
     }
 
-    /// Frees the task's resources on the loop, and delivers the outcome. Called once in a task's life.
+    /// Frees the task's resources on the loop, and delivers the outcome. Called once per task.
     private func tearDown(_ outcome: Outcome, keepsPartialFile: Bool = true) {
         if let transfer = phase.transfer {
             transfer.cancel()
@@ -300,7 +301,7 @@ extension Loader: ClocksOwner {
         case .none: break
         case .idle: idleTimeIsUp()
         case .resource:
-            // What the delegate hasn't answered by now doesn't hold up the end.
+            // Questions still unanswered by the delegate don't delay the end.
             handle.drop(handle.shared.withLock { $0.mailbox.giveUpAnswer() })
             // If the task was waiting for a connection, the error says why there was none.
             finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))

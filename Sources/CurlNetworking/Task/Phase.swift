@@ -1,10 +1,10 @@
 import CurlTransport
 import Foundation
 
-/// What a task's loader is doing, and what it is waiting for. Loop only.
+/// The phase of a task's loader: what it is doing or waiting for. Loop only.
 ///
-/// The owner's wishes, and the publicly visible state, are `TaskStateMachine`'s: a task suspended during its preparations stays in its
-/// phase, and `Loader` asks the machine before it continues.
+/// `TaskStateMachine` keeps the owner's wishes and the publicly visible state: a task suspended during its preparations stays in its phase,
+/// and `Loader` asks the machine before it continues.
 enum Phase {
     /// Nothing is pending: step number `step` is asked next or, if there is none left, the request needs a place at its host.
     case ready(step: Int, RequestAttempt)
@@ -18,7 +18,8 @@ enum Phase {
     case encoding
     /// A transfer is running.
     case transferring(Transferring)
-    /// A response is held until its step decides. Indirect, because it is large and rare: a phase is copied dozens of times per request.
+    /// A response is held until its step decides. Indirect, because it is large and rare, and a phase is copied dozens of times per
+    /// request.
     indirect case held(Holding)
     /// The transfer is over, and the steps decide what follows.
     case deciding
@@ -29,12 +30,11 @@ enum Phase {
     /// The outcome is final.
     case ended
 
-    /// A running transfer.
     struct Transferring {
         let transfer: any Transfer
-        /// The step that supplied it; nil for one over a connection.
+        /// The step that supplied the transfer; nil for a transfer over a connection.
         let step: Int?
-        /// What follows it instead of the task's end. The body is dropped then.
+        /// The successor, if the task doesn't end here; the body is then discarded.
         private(set) var next: Succession?
 
         init(_ transfer: any Transfer, of step: Int?) {
@@ -49,15 +49,14 @@ enum Phase {
         }
     }
 
-    /// A held response.
     struct Holding {
         enum Content {
-            /// Its head has arrived, and the transfer keeps the body. `ending` is how the transfer has ended, if it was over before the
+            /// Its head has arrived, and the transfer holds back the body. `ending` is the transfer's ending, if it was over before the
             /// decision; `step` holds the response.
             case head(ReceivedHead, Transferring, step: Int, ending: TransferEnding?)
-            /// A program's protocol class has reported a redirect, and was stopped with it: there is no body.
+            /// A program's protocol class reported a redirect, which stopped it; there is no body.
             case redirect(HTTPURLResponse)
-            /// The transfer has failed; `step` holds that.
+            /// The transfer failed; `step` holds the failure.
             case failure(TransferEnding, step: Int)
         }
 
@@ -78,13 +77,11 @@ enum Phase {
         }
     }
 
-    /// What follows a transfer.
     enum Succession {
         case request(URLRequest)
         case transfer(any Transfer)
     }
 
-    /// The running transfer, if there is one.
     var transfer: (any Transfer)? {
         switch self {
         case .transferring(let transferring): transferring.transfer
@@ -94,7 +91,7 @@ enum Phase {
         }
     }
 
-    /// How far the task's transfer, or the one that has just ended, has got.
+    /// The phase reached by the task's transfer, or by the one that has just ended.
     var transferPhase: TransferPhase {
         switch self {
         case .held(let holding): holding.transferPhase
@@ -107,7 +104,7 @@ enum Phase {
     /// The running transfer, if its server may switch to another protocol.
     var upgrade: UpgradeTransfer? { transfer as? UpgradeTransfer }
 
-    /// Whether the task's whole response has arrived, and been decoded: the rest is up to this machine.
+    /// Whether the task's whole response has arrived and been decoded, so only local work is left.
     var hasWholeResponse: Bool {
         switch self {
         case .storing, .finishing: true
@@ -146,7 +143,7 @@ extension Phase {
         }
     }
 
-    /// Whether a loader may change from one phase to the other. Every phase may end; nothing follows the end.
+    /// Whether a loader may change from one phase to another. Every phase may end; nothing follows the end.
     static func allows(_ from: Kind, to: Kind) -> Bool {
         switch (from, to) {
         case (.ended, _): false

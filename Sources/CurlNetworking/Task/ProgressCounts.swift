@@ -1,20 +1,20 @@
 import Foundation
 
-/// The numbers of a task's `Progress`: bytes in both directions. A value; the numbers may come from a server, and be anything.
+/// The counts of a task's `Progress`: bytes in both directions. A value; the counts may come from a server, and be arbitrary.
 struct ProgressCounts: Equatable, Sendable {
     /// -1 if nothing is known.
     private(set) var total: Int64
     private(set) var completed: Int64
 
-    /// Those of a task that isn't over, or has failed. Negative lengths count as unknown. One unit is always left to do, even when every byte
-    /// has arrived: the task may still fail, and a parent counts a child as finished for good once it has been finished.
+    /// Creates the counts of a task that isn't over, or has failed. Negative lengths count as unknown. One unit always remains, even when
+    /// every byte has arrived: the task may still fail, and a parent counts a child that was ever finished as finished for good.
     ///
     /// - Parameter expectedToReceive: nil before there is a response.
     init(sent: Int64, of expectedToSend: Int64, received: Int64, of expectedToReceive: Int64?) {
         let toSend = max(0, expectedToSend)
         switch expectedToReceive {
         case .some(let toReceive) where toReceive >= 0:
-            // A body of unknown length is as long as what was sent of it.
+            // A body of unknown length counts as long as the part sent so far.
             total = max(1, Self.sum(expectedToSend < 0 ? sent : toSend, toReceive))
         case .some where toSend > 0:
             total = max(2, Self.sum(toSend, received))
@@ -27,7 +27,7 @@ struct ProgressCounts: Equatable, Sendable {
         completed = total < 0 ? sum : min(sum, total - 1)
     }
 
-    /// The same once the task has succeeded.
+    /// The counts once the task has succeeded.
     var succeeded: ProgressCounts {
         var counts = self
         counts.total = max(total, completed, 1)
@@ -35,7 +35,7 @@ struct ProgressCounts: Equatable, Sendable {
         return counts
     }
 
-    /// Without a moment in between in which `progress` is finished.
+    /// Updates `progress`, which never appears finished in between.
     func show(on progress: Progress) {
         if total < 0 || total > progress.completedUnitCount {
             if progress.totalUnitCount != total { progress.totalUnitCount = total }

@@ -1,9 +1,9 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// What a task that belongs to no session keeps of what the program sets on it. Any thread.
+/// The values that the program sets on a task without a session. Any thread.
 final class SessionlessTask: Sendable {
-    /// It never moves.
+    /// Never advances.
     let progress = Progress(parent: nil, userInfo: nil)
     private let state = Mutex(State())
 
@@ -26,12 +26,12 @@ final class SessionlessTask: Sendable {
                 defer { state.delegate = newValue }
                 return state.delegate
             }
-            // The program's object is released without the lock.
+            // The program's object is released outside the lock.
             withExtendedLifetime(old) {}
         }
     }
 
-    /// A web socket's.
+    /// For web sockets.
     var maximumMessageSize: Int {
         get { state.withLock { $0.maximumMessageSize } }
         set { state.withLock { $0.maximumMessageSize = newValue } }

@@ -1,11 +1,11 @@
 import Foundation
 
-// Revalidates a stored response independently of the task that got it (RFC 5861 §3).
+// Revalidation of a stored response, independently of the task that received it (RFC 5861 §3).
 
 extension StepContext {
     /// Asks the server, independently of the task, whether the stored response to the current request is still current. False if that isn't
-    /// possible: there may be too many such tasks already; and at another origin than the task's own, the independent task would take the
-    /// request for one that may have the session's credentials.
+    /// possible: there may be too many such tasks already, and at an origin other than the task's own, the independent task would treat the
+    /// request as one that may have the session's credentials.
     func beginRevalidation() -> Bool {
         guard let cache = session.settings.cache, owner.ownDelegates.base == nil, let request, let url = request.url,
             mayCarrySessionCredentials(request)
@@ -25,9 +25,8 @@ extension StepContext {
 }
 
 extension SessionCore {
-    /// Loads `request` into the cache with a task that isn't listed. The session's delegate is asked about challenges, since whom to trust
-    /// is up to the program, and hears of nothing else. False if the session takes no more tasks. `completion` is called on the delegate
-    /// queue.
+    /// Loads `request` into the cache with a task that isn't listed. The session's delegate is asked about challenges, since trust is up to
+    /// the program, and receives no other messages. False if the session takes no more tasks. `completion` is called on the delegate queue.
     func revalidate(
         _ request: URLRequest,
         completion: @escaping @Sendable () -> Void
@@ -50,8 +49,8 @@ extension SessionCore {
 }
 
 extension TaskHandle {
-    /// How long the task may take. One that revalidates a response has no owner who would cancel it, and others wait until it is over to have
-    /// theirs revalidated.
+    /// The time that the task may take. A task that revalidates a response has no owner to cancel it, and other revalidations wait until it
+    /// is over.
     var resourceTimeout: Duration {
         isHidden ? min(session.settings.resourceTimeout, Self.longestRevalidation) : session.settings.resourceTimeout
     }
@@ -59,7 +58,7 @@ extension TaskHandle {
     private static let longestRevalidation = Duration.seconds(300)
 }
 
-/// Forwards challenges to the session's delegate, and keeps everything else from it.
+/// Forwards challenges to the session's delegate, and nothing else.
 private final class ChallengeForwarder: NSObject, URLSessionTaskDelegate {
     private let delegate: any URLSessionTaskDelegate
 
@@ -76,7 +75,7 @@ private final class ChallengeForwarder: NSObject, URLSessionTaskDelegate {
         delegate.urlSession(session, task: task, didReceive: challenge, completionHandler: completionHandler)
     }
 
-    /// Redirects are left to a task that can be asked about them.
+    /// Leaves redirects to a task whose delegate can be asked about them.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

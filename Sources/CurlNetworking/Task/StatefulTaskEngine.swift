@@ -1,26 +1,26 @@
 import Foundation
 
-/// A task engine whose public side is a `TaskState` under a lock. Everything here is the same whoever does the task's work. Any thread,
-/// unless noted otherwise.
+/// A task engine whose public side is a `TaskState` under a lock. Everything here is independent of where the task runs. Any thread, unless
+/// noted otherwise.
 protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
     var session: SessionCore { get }
 
     /// Runs `body` with the state while holding its lock.
     func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result
 
-    /// Notes a wish, which returns whether it changed anything, and passes it on to whoever does the work.
+    /// Notes a wish, which returns whether it changed anything, and passes it on to the code that runs the task.
     func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool)
 
-    /// The delegate's answer about the response; only the first counts.
+    /// Takes the delegate's answer about the response; only the first counts.
     func answer(_ disposition: URLSession.ResponseDisposition)
 
-    /// The program has given the task another delegate of its own.
+    /// Called when the program has given the task another delegate of its own.
     func ownDelegateChanged()
 
-    /// The owner is about to have the task's result. Delegate queue.
+    /// Called when the owner is about to receive the task's result. Delegate queue.
     func prepareEnd()
 
-    /// The owner has the task's result, and the session is about to forget the task.
+    /// Called when the owner has the task's result, and the session is about to forget the task.
     func acknowledgeEnd()
 }
 
@@ -35,17 +35,17 @@ extension StatefulTaskEngine {
         act(for: task) { $0.machine.suspend() }
     }
 
-    /// Cancels the task, and drops what its owner hasn't been told yet.
+    /// Cancels the task, and discards messages that its owner hasn't received.
     func discard(_ task: URLSessionTask) {
         var discarded = Mailbox.Discarded()
         act(for: task) { state in
             let isCancelled = state.machine.cancel(.discardingBody)
-            // Now, before the loop hears of it and can release them.
+            // Now, before the loop learns of this and can release them.
             if isCancelled || state.machine.stage == .finished { discarded = state.mailbox.discard() }
             return isCancelled
         }
         if discarded.schedules { scheduleDelivery() }
-        // Released without the lock.
+        // Released outside the lock.
         withExtendedLifetime(discarded) {}
     }
 
@@ -73,7 +73,7 @@ extension StatefulTaskEngine {
                 defer { state.delegates = delegates }
                 return state.delegates
             }
-            // The program's object is released without the lock.
+            // The program's object is released outside the lock.
             withExtendedLifetime(old) {}
             if old != nil { ownDelegateChanged() }
         }
@@ -85,7 +85,7 @@ extension StatefulTaskEngine {
         withState { $0.isOver(task) ? .completed : $0.machine.publicState }
     }
 
-    /// Made on first use: most tasks never need one. It outlives a data task that becomes another.
+    /// Created on first use, since most tasks never need one. It outlives a data task that becomes another task.
     func progress(of task: URLSessionTask) -> Progress {
         let current: @Sendable () -> URLSessionTask? = { [weak self, weak task] in self?.task ?? task }
         return withState { $0.makeProgress(for: current) }
@@ -110,7 +110,7 @@ extension StatefulTaskEngine {
 // MARK: - Delivery
 
 extension StatefulTaskEngine {
-    /// For the delivery queue; nil once the session has forgotten the task.
+    /// The task's delivery for the queue; nil once the session has forgotten the task.
     var delivery: DeliveryQueue.Delivery? {
         let watches = session.hasTaskDelegate
         let (task, isForHandler) = withState { state in
@@ -119,7 +119,7 @@ extension StatefulTaskEngine {
         return task.map { DeliveryQueue.Delivery(recipient: self, task: $0, isForHandler: isForHandler) }
     }
 
-    /// Called when the mailbox requires it. Off the loop, whose deliveries wait for the end of its round.
+    /// Called when the mailbox requires it, off the loop, whose own deliveries wait for the end of its round.
     func scheduleDelivery() {
         if let delivery { session.deliveryQueue.add([delivery]) }
     }
@@ -141,7 +141,7 @@ extension StatefulTaskEngine {
         if changesDelivery({ $0.mailbox.passOn(question) }) { deliverCalls() }
     }
 
-    /// The same for calls, which are also made when the session has forgotten the task.
+    /// Schedules calls, which are made even if the session has forgotten the task.
     func deliverCalls() {
         if let delivery {
             session.deliveryQueue.add([delivery])
@@ -150,7 +150,7 @@ extension StatefulTaskEngine {
         }
     }
 
-    /// Makes a call that was added when the session had forgotten the task. Delegate queue.
+    /// Makes a call that was added after the session had forgotten the task. Delegate queue.
     private func deliverCall() {
         while let message = withState({ $0.mailbox.next() }) {
             guard case .call(let body) = message else { continue }
@@ -168,12 +168,12 @@ extension StatefulTaskEngine {
 // MARK: - The end
 
 extension StatefulTaskEngine {
-    /// The session no longer keeps the task.
+    /// Makes the session forget the task.
     func forget() {
         acknowledgeEnd()
         let (task, delegates) = withState { ($0.task.take(), $0.takeDelegatesIfDone()) }
         session.remove(identifier: identifier)
-        // Perhaps the last references, whose end takes locks, or is the program's.
+        // These may be the last references, whose release takes locks or runs the program's code.
         withExtendedLifetime((task, delegates)) {}
     }
 

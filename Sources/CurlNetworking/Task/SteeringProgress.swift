@@ -1,9 +1,9 @@
 import Foundation
 
-/// A task's `Progress`, which passes on to the task what it, or a parent, is asked to do: on the caller's thread, in the order of the calls.
+/// A task's `Progress`, which forwards calls to it or a parent to the task, on the caller's thread and in the order of the calls.
 /// Foundation's handlers run on several threads, and so in any order; they are left to the program.
 ///
-/// `@unchecked Sendable`: like every `Progress`, see `TaskProgressChanges`.
+/// `@unchecked Sendable`: as for every `Progress`; see `TaskProgressChanges`.
 final class SteeringProgress: Progress, @unchecked Sendable {
     private let task: @Sendable () -> URLSessionTask?
 
@@ -19,7 +19,7 @@ final class SteeringProgress: Progress, @unchecked Sendable {
         task()?.cancel()
     }
 
-    /// However often it is paused, one `resume()` undoes that.
+    /// One `resume()` undoes any number of pauses.
     override func pause() {
         let wasPaused = isPaused
         super.pause()

@@ -22,9 +22,9 @@ extension Steps.Facts {
 }
 
 extension Consumer {
-    /// The sink of a task that begins. Its loop.
+    /// The sink of a task that begins. Called on its loop.
     func makeSink(for handle: TaskHandle) -> any Sink {
-        // Of a body that isn't stored, it only reads what keeps the connection.
+        // Of a body that isn't stored, reads only as much as keeps the connection usable.
         if handle.isHidden { return BoundedSink(limit: UnwantedBody.maximumLength) }
         return makeSink(handle, dividesParts: handle.session.settings.dividesParts) {
             FileSink(

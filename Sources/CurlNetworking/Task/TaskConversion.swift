@@ -1,7 +1,7 @@
 import Foundation
 
-/// Turns a data task whose response waits for its answer into a download or stream task, or divides its body. Loop only, and not between the
-/// task's end and its outcome: see `TaskHandle.convert`.
+/// Turns a data task whose response awaits the delegate's answer into a download or stream task, or divides its body. Loop only, and not
+/// between the task's end and its outcome; see `TaskHandle.convert`.
 struct TaskConversion {
     private let handle: TaskHandle
 
@@ -11,7 +11,7 @@ struct TaskConversion {
 
     // MARK: - Parts
 
-    /// What has arrived is divided by `sink`, and what follows as it comes.
+    /// Makes `sink` divide received bytes, and later ones as they arrive.
     func divide(_ sink: DelegateSink) {
         let pieces = handle.shared.withLock { shared -> [Data]? in
             guard shared.isConvertible, case .divisible = shared.conversion else { return nil }
@@ -32,7 +32,7 @@ struct TaskConversion {
 
     // MARK: - A download task
 
-    /// What has arrived is written to a file, and what follows goes there directly.
+    /// Writes received bytes to a file, to which later ones go directly.
     func convertToDownload() {
         let pieces = handle.shared.withLock { shared -> [Data]? in
             guard shared.isConvertible else { return nil }
@@ -56,7 +56,7 @@ struct TaskConversion {
         }
     }
 
-    /// The file is there. The task may have been cancelled since the body was taken, and even be completed.
+    /// The file has been written. The task may have been cancelled since the body was taken, and even have completed.
     func convertToDownload(into sink: FileSink) {
         let isOver = handle.shared.withLock { shared -> Bool? in
             guard shared.isConvertible, let old = shared.task as? URLSessionDataTask else { return nil }
@@ -75,7 +75,7 @@ struct TaskConversion {
         handle.loader?.run()
     }
 
-    /// A task that was cancelled meanwhile has its end already.
+    /// Fails the task; one that was cancelled meanwhile has already ended.
     func fail(_ error: URLError) {
         handle.shared.withLock { shared in
             if shared.isConvertible, shared.outcome != nil { shared.outcome = .failure(error) }
@@ -84,7 +84,7 @@ struct TaskConversion {
         handle.allow()
     }
 
-    /// The transfer was over before the answer came.
+    /// Settles a transfer that was over before the answer arrived.
     private func settle(_ sink: FileSink) {
         let handle = handle
         if let error = handle.shared.withLock({ $0.outcome?.error }) {
@@ -104,7 +104,7 @@ struct TaskConversion {
 
     // MARK: - A stream task
 
-    /// What has arrived, and what follows, goes to those who read.
+    /// Passes received and later bytes to the stream task's reads.
     func convertToStream() {
         if let upgrade = handle.loader?.phase.upgrade, upgrade.isSwitched {
             return convertToStream(over: upgrade)
@@ -131,7 +131,7 @@ struct TaskConversion {
         handle.loader?.run()
     }
 
-    /// The server has switched protocols: what follows goes both ways.
+    /// Called if the server has switched protocols, so that bytes flow both ways.
     private func convertToStream(over upgrade: UpgradeTransfer) {
         let port = StreamPort()
         port.owner = handle
@@ -158,12 +158,12 @@ extension TaskState {
         task = URLSessionStreamTask(engine: engine)
         conversion = .stream(isBeingRead: isBeingRead)
         consumer = .stream(port)
-        // It comes when all of the body has been read.
+        // The completion is posted once all of the body has been read.
         mailbox.takeCompletion()
         mailbox.postFirst(.event(.becameStream(from: old)))
     }
 
-    /// Whether the task's delegate is being asked about its response, and the answer still counts: it does as well for a task that is to be
+    /// Whether the task's delegate is being asked about its response, and the answer still counts, as it does for a task that is to be
     /// cancelled with resume data, since success would undo that.
     fileprivate var isConvertible: Bool {
         guard case .delegate = consumer else { return false }

@@ -1,25 +1,24 @@
 import Foundation
 
-/// Does the work of one public task: the seam between `URLSessionTask` and whatever transfers its data. Any thread; nothing here blocks.
+/// Runs one public task: the seam between `URLSessionTask` and the code that transfers its data. Any thread; nothing here blocks.
 ///
-/// `TaskHandle` does it on an event loop; `BackgroundEngine` has a background session's agent do it.
+/// `TaskHandle` runs the task on an event loop, `BackgroundEngine` in a background session's agent.
 protocol TaskEngine: AnyObject, Sendable {
     /// The task's number, unique in its session.
     var identifier: Int { get }
 
-    /// The request the task was created with.
     var originalRequest: URLRequest? { get }
 
-    /// Everything that the public properties show, as of one moment.
+    /// A consistent snapshot of the public properties.
     var snapshot: TaskSnapshot { get }
 
-    /// What the program has set.
+    /// The values set by the program.
     var settings: TaskSettings { get }
 
-    /// Changes what the program has set. `change` must do nothing but the change itself.
+    /// Changes the values set by the program. `change` must do nothing else.
     func changeSettings(_ change: (inout TaskSettings) -> Void)
 
-    /// The task's own delegate, kept until the task is completed.
+    /// The task's own delegate, retained until the task completes.
     var ownDelegate: (any URLSessionTaskDelegate)? { get set }
 
     // MARK: Wishes. `task` is the public object that the program holds.
@@ -28,13 +27,13 @@ protocol TaskEngine: AnyObject, Sendable {
     func suspend(_ task: URLSessionTask)
     func cancel(_ task: URLSessionTask)
 
-    /// `handler` is called on the delegate queue; with nil if there is nothing to resume from.
+    /// `handler` is called on the delegate queue, with nil if there is nothing to resume from.
     func cancel(_ task: URLSessionTask, byProducingResumeData handler: @escaping @Sendable (Data?) -> Void)
 
-    /// Resume data of a download that continues; nil if there is nothing to resume from.
+    /// Passes on resume data of a download that continues; nil if there is nothing to resume from.
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void)
 
-    /// Something is to be done with a stream task; nothing where it isn't one.
+    /// Adds a wish about a stream task; does nothing for other tasks.
     func add(_ wish: StreamPort.Wish)
 
     // MARK: What the public object shows
@@ -44,51 +43,49 @@ protocol TaskEngine: AnyObject, Sendable {
 
     // MARK: For the rest of the module
 
-    /// The current request with the task's body, as a protocol class expects it: an upload's body is in no request.
+    /// The current request with the task's body, as a protocol class expects it; an upload's body isn't in any request.
     var requestWithBody: URLRequest? { get }
 
-    /// Whether the delegate is told of the task's response, body and end; false if a handler or a Swift task gets them.
+    /// Whether the delegate is told of the task's response, body and end; false if a handler or a Swift task receives them.
     var tellsDelegateOfResult: Bool { get }
 
-    /// Has the delegate queue ask `question` as the next message about the task.
+    /// Makes the delegate queue ask `question` as the next message about the task.
     func passOn(_ question: @escaping @Sendable () -> Void)
 
-    /// A task of the session's own, which isn't listed.
+    /// Whether the task is internal, and so isn't listed.
     var isHidden: Bool { get }
 
-    /// A reader of the body has room for more.
+    /// Called when a reader of the body has room for more.
     func consumerCaughtUp()
 
-    /// The public object is gone.
+    /// Called when the public object is released.
     func released()
 }
 
-/// The values of a task's public properties.
 struct TaskSnapshot: Sendable {
     var currentRequest: URLRequest?
     var response: TaskResponse?
-    /// nil until the task has completed, and if it succeeded.
+    /// nil before the task has completed, or if it succeeded.
     var error: (any Error)?
     var counters = TaskCounters()
-    /// Where the server lets the task's upload be resumed; nil if it hasn't offered that, or the task hasn't.
+    /// The resource at which the server lets the task's upload be resumed; nil unless both the task and the server have offered this.
     var uploadResource: UploadResource?
-    /// Why the task had to wait for its host the last time; nil if it hadn't.
+    /// The reason the task last had to wait for its host; nil if it never did.
     var failureToConnect: URLError?
 }
 
-/// A task's byte counts.
 struct TaskCounters: Sendable, Hashable, Codable {
     var received: Int64 = 0
     var sent: Int64 = 0
     /// `NSURLSessionTransferSizeUnknown` if unknown.
     var expectedToReceive: Int64 = 0
     var expectedToSend: Int64 = 0
-    /// How many requests the task has made.
+    /// The number of requests that the task has made.
     var requests = 0
-    /// How often what was received has been given up, and the body has begun anew.
+    /// The number of times that received bytes were discarded and the body started over.
     var restarts = 0
 
-    /// The server has the upload's first bytes, through `offset`; `length` is that of the whole, nil if unknown.
+    /// Notes that the server has the first `offset` bytes of the upload; `length` is that of the whole upload, nil if unknown.
     mutating func noteUploaded(through offset: Int64, of length: Int64?) {
         sent = max(sent, offset)
         expectedToSend = length ?? NSURLSessionTransferSizeUnknown
@@ -96,7 +93,7 @@ struct TaskCounters: Sendable, Hashable, Codable {
 }
 
 extension TaskCounters {
-    /// Throws where another process has counted less than nothing: differences between two of its numbers must not overflow.
+    /// Throws if a count from another process is negative, since differences between two of its counts must not overflow.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func count(_ key: CodingKeys) throws -> Int64 {
@@ -120,7 +117,7 @@ struct TaskSettings: Sendable, Hashable, Codable {
     var description: String?
     var priority = URLSessionTask.defaultPriority
     var earliestBeginDate: Date?
-    /// Depends on who gets the result, unless the program has set it.
+    /// Depends on the consumer of the result, unless the program has set it.
     var prefersIncrementalDelivery = true
     var expectsToReceive = NSURLSessionTransferSizeUnknown
     var expectsToSend = NSURLSessionTransferSizeUnknown

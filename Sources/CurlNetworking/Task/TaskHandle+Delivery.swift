@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 
 // A task's messages to its delegate, handler or reader. Posted on the loop and taken on the delegate queue; no lock is held while the
-// user's code runs.
+// program's code runs.
 
 extension TaskHandle {
     /// As `update`, with the delivery at the end of the loop's round. Loop.
@@ -20,7 +20,7 @@ extension TaskHandle {
         if let delivery { pool.deliverAtEndOfRound(delivery) }
     }
 
-    /// Releases what was discarded, without the lock, and has what was kept delivered. Loop.
+    /// Releases discarded messages outside the lock, and schedules the delivery of those kept. Loop.
     func drop(_ discarded: Mailbox.Discarded) {
         if discarded.schedules { scheduleAtEndOfRound() }
         withExtendedLifetime(discarded) {}
@@ -65,7 +65,7 @@ extension TaskHandle {
         }
     }
 
-    /// Whether a 101 waits for the delegate's answer. Any thread.
+    /// Whether a 101 response waits for the delegate's answer. Any thread.
     private var asksForUpgrade: Bool {
         shared.withLock { shared in
             if case .delegate = shared.consumer { shared.currentRequest?.asksForUpgrade ?? false } else { false }
@@ -79,7 +79,7 @@ extension TaskHandle {
         }
     }
 
-    /// When the delegate last answered: `now` if it hasn't yet, nil if it wasn't asked.
+    /// The time of the delegate's last answer: `now` if one is pending, nil if it wasn't asked.
     func lastAnswer(at now: MonotonicTime) -> MonotonicTime? {
         shared.withLock { $0.mailbox.owesAnswer ? now : $0.lastAnswer }
     }

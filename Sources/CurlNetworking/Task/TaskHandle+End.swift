@@ -3,8 +3,8 @@ import Foundation
 // The end of a task, as its owner sees it.
 
 extension TaskHandle {
-    /// The task has ended with `outcome`: hands it over, or leaves that to the delegate queue. Loop; once in a task's life. `metrics` are
-    /// for a delegate that may want them; otherwise nil.
+    /// Hands over the `outcome` of a task that has ended, or leaves that to the delegate queue. Loop; called once per task. `metrics` are
+    /// for a delegate that may want them; nil otherwise.
     func send(_ outcome: Outcome, resumeData: Data?, metrics: TaskMetrics?) {
         var consumer: Consumer?
         updateOnLoop { shared in
@@ -15,10 +15,10 @@ extension TaskHandle {
                 shared.metrics = metrics
             }
             shared.post(resumeData: resumeData)
-            // A Swift task that brought a delegate goes on when that has heard everything; others don't wait for the queue.
+            // A Swift task that passed a delegate continues once that has received all messages; others don't wait for the queue.
             if shared.consumer.isAsync, shared.delegates.task == nil { return consumer = shared.consumer }
             if case .webSocket = shared.consumer { return consumer = shared.consumer }
-            // A response that became a stream completes when it has been read.
+            // A task whose response became a stream completes once it has been read.
             if outcome.error != nil { shared.endReading() }
             if !shared.isBeingRead { shared.mailbox.post(.completed) }
         }
@@ -30,7 +30,7 @@ extension TaskHandle {
         let (result, response, unwanted) = shared.withLock { $0.complete() }
         updateOnLoop { $0.noteProgress() }
         if session.hasTaskDelegate {
-            // The delegate hears everything that is still on its way before the session forgets the task.
+            // The delegate receives all pending messages before the session forgets the task.
             shared.withLock { $0.consumer = .informed }
             post(.completed)
         } else {
@@ -45,9 +45,9 @@ extension TaskHandle {
         }
     }
 
-    /// The result has been here since the transfer ended.
+    /// The result has been in this process since the transfer ended.
     func prepareEnd() {}
 
-    /// The owner has the result here, and nobody else is to know.
+    /// No other process needs to know that the owner has the result.
     func acknowledgeEnd() {}
 }

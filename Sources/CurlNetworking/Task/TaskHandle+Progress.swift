@@ -11,7 +11,7 @@ extension TaskHandle {
         }
     }
 
-    /// Another request begins, with this part of the task's body. Loop.
+    /// Counts another request, which sends this part of the task's body. Loop.
     func countRequest(with body: (any RequestBody)?, _ part: BodyPart) {
         count { shared in
             shared.counters.requests += 1
@@ -28,10 +28,10 @@ extension TaskHandle {
         }
     }
 
-    /// `count` bytes of the current request's body have been handed to the transfer. Loop.
+    /// Notes that `count` bytes of the current request's body have been handed to the transfer. Loop.
     ///
-    /// - Parameter start: Where in the task's body they begin, if the request sends a rest of it: then the counter doesn't go back, and
-    ///   stays where it is while bytes are sent again that were lost. nil for a request that sends all of it.
+    /// - Parameter start: The offset of the bytes in the task's body, if the request sends the rest of it; the counter then doesn't go
+    ///   back, and stands still while lost bytes are sent again. nil for a request that sends the whole body.
     func noteSent(_ count: Int64, from start: Int64?) {
         let isWatched = isWatched
         updateOnLoop { shared in

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// Stream tasks: those that were made as such, and those that a data task has become. On the loop, but for what says otherwise.
+// Stream tasks: those created as such, and those that data tasks have become. On the loop, unless noted otherwise.
 
 extension TaskHandle: StreamOwner {
     var loop: EventLoop { pool.loop }
@@ -13,7 +13,8 @@ extension TaskHandle: StreamOwner {
         if let delivery { pool.deliverAtEndOfRound(delivery) } else { deliverCalls() }
     }
 
-    /// Notes what is to be done with a stream task. Any thread. If the task is about to complete, that waits until the caller has been answered.
+    /// Adds a wish about a stream task. Any thread. If the task is about to complete, its completion waits until the caller has been
+    /// answered.
     func add(_ wish: StreamPort.Wish) {
         let (port, isSuspended, isEnding) = shared.withLock { shared in
             let isEnding = shared.isEnding
@@ -22,7 +23,7 @@ extension TaskHandle: StreamOwner {
         }
         port?.add(wish, for: self, isSuspended: isSuspended)
         guard isEnding else { return }
-        // The loop takes the wish before it comes to this.
+        // The loop takes the wish before it gets to this.
         submit { self.updateOnLoop { $0.mailbox.releaseCompletion() } }
     }
 }
@@ -44,7 +45,7 @@ extension TaskHandle: ResponseStreamOwner {
         endReading(.task(error))
     }
 
-    /// Nobody reads any more: the task completes, if its response has come to its end.
+    /// Ends reading; the task completes, if its response has ended.
     func endReading(_ failure: StreamFailure) {
         let (wasRead, isOver, port) = shared.withLock { shared in
             defer { shared.endReading() }

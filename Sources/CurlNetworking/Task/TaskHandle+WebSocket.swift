@@ -1,9 +1,9 @@
 import Foundation
 
-// How a web socket's exchange and its task belong together.
+// The connection between a web socket's exchange and its task.
 
 extension TaskHandle: WebSocketExchangeOwner {
-    /// What the task's program and its connection exchange; nil for a task of another kind.
+    /// The web socket's exchange; nil for other tasks.
     var webSocket: WebSocketExchange? {
         if case .webSocket(let exchange) = shared.withLock({ $0.consumer }) { exchange } else { nil }
     }
@@ -12,7 +12,7 @@ extension TaskHandle: WebSocketExchangeOwner {
         submit { (self.loader?.phase.transfer as? WebSocketTransfer)?.wishesChanged() }
     }
 
-    /// Has the delegate queue call `body`, after everything that was added before, but ahead of the completion.
+    /// Makes the delegate queue call `body`, after everything added earlier but before the completion.
     func call(_ body: @escaping @Sendable () -> Void) {
         if addCall(body) { deliverCalls() }
     }
@@ -24,7 +24,7 @@ extension TaskHandle: WebSocketExchangeOwner {
 
     var announcesWebSocket: Bool { delegates.webSocket != nil }
 
-    /// The task has come to `outcome`: nothing more can be sent. Loop.
+    /// Ends the exchange with the task's `outcome`: nothing more can be sent. Loop.
     func end(_ exchange: WebSocketExchange, with outcome: Outcome) {
         let error =
             outcome.error

@@ -3,11 +3,12 @@ import CurlTransport
 import Foundation
 
 /// A task on an event loop, as seen from any other thread: its owner's wishes, its public properties, and its delegate's messages. `Loader`
-/// does the work.
+/// runs it.
 ///
-/// This file holds the wishes and the loop's view of the task, `TaskHandle+Delivery.swift` the messages, `TaskHandle+End.swift` the end.
+/// This file contains the wishes and the loop's view of the task, `TaskHandle+Delivery.swift` the messages, and `TaskHandle+End.swift` the
+/// end.
 ///
-/// `@unchecked Sendable`: `shared` guards what any thread may touch; the rest never changes, or is touched on the loop alone.
+/// `@unchecked Sendable`: `shared` guards the state that any thread may access; the rest never changes, or is accessed only on the loop.
 final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     // MARK: Never changes
 
@@ -15,12 +16,12 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     let session: SessionCore
     let originalRequest: URLRequest?
     let body: TaskBody
-    /// What a resumed download continues from; a failure if the caller's data was invalid.
+    /// The data that a resumed download continues from; a failure if the caller's data was invalid.
     let resumption: Result<ResumeData, URLError>?
     /// The same for a resumed upload.
     let upload: Result<UploadResumption, URLError>?
     let creation = Date()
-    /// A task of the session's own, which isn't listed.
+    /// Whether the task is internal, and so isn't listed.
     let isHidden: Bool
     /// Called once, when the task begins.
     let makeSteps: @Sendable (SessionSettings, Steps.Facts) -> Steps
@@ -31,13 +32,13 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
 
     // MARK: Written on the task's loop and with the lock held; readable with either
 
-    /// The connection pool that the task is on, and with it the event loop.
+    /// The connection pool, and with it the event loop, that the task is on.
     private(set) var pool: ConnectionPool
 
     // MARK: Loop only
 
     private var work = Work.notBegun
-    /// What becomes of the task is decided, and waits for its outcome.
+    /// A decided conversion of the task that waits for the outcome.
     private var conversion: (() -> Void)?
 
     private enum Work {
@@ -80,7 +81,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
 
     func cancel(_ task: URLSessionTask) {
         discard(task)
-        // Also while there is a transfer to cancel: it may end, with success, before the loop looks for what the program wants.
+        // Even if there is a transfer to cancel: it may succeed before the loop checks the program's wishes.
         if shared.withLock({ $0.isBeingRead }) { submit { self.endReading(.task(.cancelled(self.shownURL))) } }
     }
 
@@ -105,7 +106,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         loop?.submit(self)
     }
 
-    /// The consumer has caught up: the transfer may continue, unless another one hasn't.
+    /// Called when a consumer has caught up: the transfer may continue, unless another hasn't.
     func consumerCaughtUp() {
         shared.withLock { $0.machine.setBacklogged($0.isConsumerBehind) ? loopToSubmitTo(&$0) : nil }?.submit(self)
     }
@@ -119,7 +120,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
 
     // MARK: - What the public object shows
 
-    /// A new priority applies from now on, even if the task is already waiting for its turn.
+    /// A new priority applies at once, even if the task is already waiting for its turn.
     func changeSettings(_ change: (inout TaskSettings) -> Void) {
         let isReviewed = shared.withLock { shared in
             let priority = shared.settings.priority
@@ -137,7 +138,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         return session.hasDelegate ? own.over(session.delegates) : own
     }
 
-    /// Whether some delegate, the task's own or the session's, could want to hear of the task, whoever gets its result.
+    /// Whether a delegate, the task's own or the session's, may want messages about the task, whichever consumer gets its result.
     var isWatched: Bool { session.hasTaskDelegate || ownDelegates.task != nil }
 
     var shownResponse: TaskResponse? { shared.withLock { $0.response } }
@@ -156,13 +157,13 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         if case .running(let loader) = work { loader } else { nil }
     }
 
-    /// The loader's work is done. Loop.
+    /// Called when the loader's work is done. Loop.
     func endWork() {
         work = .over
     }
 
-    /// Shows `request` as the current one. The one before may hold the last reference to a stream of the program's, whose `deinit` may look at
-    /// the task: it is released without the lock. Loop.
+    /// Shows `request` as the current one. The previous one may hold the last reference to a stream of the program's, whose `deinit` may
+    /// access the task, so it is released outside the lock. Loop.
     func showRequest(_ request: URLRequest) {
         let old = shared.withLock { shared in
             defer { shared.currentRequest = request }
@@ -171,22 +172,22 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// Makes another task of this one, or divides its body: now or, if its end is certain, once the outcome is there. Until then an upload's
+    /// Turns this task into another, or divides its body: now or, if its end is certain, once its outcome is known. In between, an upload's
     /// resume data may still be written. Loop.
     func convert(_ conversion: @escaping () -> Void) {
         guard shared.withLock({ $0.machine.stage == .finished && $0.outcome == nil }) else { return conversion() }
         if self.conversion == nil { self.conversion = conversion }
     }
 
-    /// The outcome is there. Loop.
+    /// Called when the outcome is known. Loop.
     func convertIfAsked() {
         conversion.take()?()
     }
 
-    /// Whether a transfer may begin: the task may have been suspended or cancelled since the loop looked.
+    /// Whether a transfer may begin: the task may have been suspended or cancelled since the loop last checked.
     var mayBegin: Bool { shared.withLock { $0.machine.mayBegin } }
 
-    /// The loop's next command, now that it is looking; and whether the resource clock runs.
+    /// Returns the next command for the loop, which is asking now, and whether the resource clock runs.
     func nextCommand(
         _ activity: TaskStateMachine.Activity
     ) -> (TaskStateMachine.Command?, runsResourceClock: Bool?) {
@@ -196,18 +197,18 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         }
     }
 
-    /// Moves the task to `pool`, whose loop calls `arrived`. On the loop that it leaves.
+    /// Moves the task to `pool`, whose loop calls `arrived`. Called on the loop that the task leaves.
     func move(to pool: ConnectionPool, arrived: @escaping @Sendable () -> Void) {
         shared.withLock { _ in
             self.pool = pool
-            // Within the lock, so that anyone who finds the task there comes after this.
+            // Within the lock, so that work from threads that find the task there runs after this.
             pool.loop.submit(arrived)
         }
     }
 }
 
 extension TaskHandle: LoopWork {
-    /// Runs `body` on the task's loop, whichever that is by then. Any thread; never blocks.
+    /// Runs `body` on the loop that the task is on by then. Any thread; never blocks.
     func submit(_ body: @escaping @Sendable () -> Void) {
         guard session.pools.areSeveral else { return pool.loop.submit(body) }
         let loop = shared.withLock { _ in pool.loop }
@@ -216,14 +217,14 @@ extension TaskHandle: LoopWork {
         }
     }
 
-    /// The state machine may have a command. On a loop, which may not be the task's any more.
+    /// Called when the state machine may have a command, on a loop that may no longer be the task's.
     func run(on loop: EventLoop) {
         guard belongs(to: loop) else { return shared.withLock { _ in pool.loop }.submit(self) }
         if case .notBegun = work { work = .running(Loader(self)) }
         loader?.run()
     }
 
-    /// Whether the task is on `loop`, the caller's own: then it stays there until the caller returns.
+    /// Whether the task is on `loop`, the caller's own; if so, it stays there until the caller returns.
     func belongs(to loop: EventLoop) -> Bool {
         !session.pools.areSeveral || shared.withLock { _ in pool.loop === loop }
     }

@@ -3,7 +3,7 @@ import Foundation
 /// Delivers a task's messages to its delegate, handler or reader. Delegate queue; no lock is held while the program's code runs.
 struct TaskReporter<Engine: StatefulTaskEngine> {
     private let engine: Engine
-    /// The task to name in messages that come after the task has released its public object.
+    /// The task to pass in messages that are delivered after the engine has released its public object.
     private let scheduledTask: URLSessionTask
 
     init(_ engine: Engine, scheduledFor task: URLSessionTask) {
@@ -11,7 +11,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         scheduledTask = task
     }
 
-    /// Delivers one message; true if there are more. Messages that call no program code take no turn of their own.
+    /// Delivers one message; true if there are more. Messages that call no program code don't take a turn of their own.
     func deliverNext() -> Bool {
         while true {
             let (message, task, delegates) = engine.withState { state in
@@ -24,7 +24,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         return false
     }
 
-    /// A message has been delivered. True when there are more; else as `releaseDelegate()`.
+    /// Called after each delivery. True if there are more messages; otherwise does what `releaseDelegate()` does.
     private func delivered() -> Bool {
         let (hasMore, delegates) = engine.withState { state in
             state.mailbox.delivered() ? (true, DelegateSet.none) : (false, state.takeDelegatesIfDone())
@@ -33,15 +33,15 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         return hasMore
     }
 
-    /// Releases the task's own delegate, once it has heard everything.
+    /// Releases the task's own delegate once it has received all messages.
     private func releaseDelegate() {
         let delegates = engine.withState { $0.takeDelegatesIfDone() }
         withExtendedLifetime(delegates) {}
     }
 
-    /// True if that called the program's code.
+    /// True if this called the program's code.
     private func deliver(_ message: Mailbox.Message, about task: URLSessionTask, _ own: DelegateSet) -> Bool {
-        /// False if no delegate is to hear of the task any more.
+        /// False if no delegate receives messages about the task any more.
         func tell(_ deliver: (DelegateMessenger) -> Bool) -> Bool {
             guard let sender = engine.session.sender else { return false }
             let delegates = own.over(sender.delegates)
@@ -101,7 +101,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         if engine.withState({ $0.mailbox.consumed(count) }) { engine.consumerCaughtUp() }
     }
 
-    /// Makes the response of a new part, and shows it as the task's.
+    /// Creates the response of a new part, and shows it as the task's.
     private func showPart(_ head: PartHead) -> TaskResponse? {
         guard let url = engine.withState({ $0.currentRequest?.url }) else { return nil }
         let part = TaskResponse(head.merged, at: url)
@@ -111,7 +111,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
 
     // MARK: - The end
 
-    /// Delivers the first message of the end, and puts the others into the mailbox. True if that called the program's code.
+    /// Delivers the first message of the end, and puts the others into the mailbox. True if this called the program's code.
     private func end(_ messenger: DelegateMessenger) -> Bool {
         engine.prepareEnd()
         let (first, hasProgress) = engine.withState { state in
@@ -119,12 +119,12 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
             state.mailbox.goesOn(with: steps.dropFirst())
             return (steps.first, state.progress != nil)
         }
-        // Whoever hears of the end finds the task's `Progress` complete.
+        // The recipient of the end finds the task's `Progress` complete.
         if hasProgress { engine.showProgress() }
         return first.map { deliver($0, messenger) } ?? false
     }
 
-    /// True if that called the program's code.
+    /// True if this called the program's code.
     private func deliver(_ step: TaskEnd, _ messenger: DelegateMessenger) -> Bool {
         switch step {
         case .unwanted(let file):

@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import Foundation
 
 // The `Progress` that shows a task's counters on request. Foundation's isn't safe to use from several threads at once, and those of several
-// tasks may have one parent: so each is changed on its session's delegate queue alone, and only one at a time in the whole process.
+// tasks may share a parent, so each is changed only on its session's delegate queue, and only one at a time in the whole process.
 
 extension TaskState {
     /// Has the task's `Progress` updated, if the program has asked for one.
@@ -20,7 +20,7 @@ extension TaskState {
         return machine.stage == .completed && outcome?.error == nil ? counts.succeeded : counts
     }
 
-    /// The task's `Progress`, made when first asked for. `task` is called without the lock.
+    /// Returns the task's `Progress`, created on first use. `task` is called outside the lock.
     mutating func makeProgress(for task: @escaping @Sendable () -> URLSessionTask?) -> Progress {
         if let progress { return progress }
         let progress = SteeringProgress(of: task)
@@ -30,9 +30,9 @@ extension TaskState {
     }
 }
 
-/// One change of a `Progress` at a time, in the whole process.
+/// Changes one `Progress` at a time in the whole process.
 enum TaskProgressChanges {
-    /// None of the program's code runs within it.
+    /// None of the program's code runs within the lock.
     private static let lock = Mutex(())
 
     static func show(_ counts: ProgressCounts, on progress: Progress) {

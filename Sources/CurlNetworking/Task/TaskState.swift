@@ -1,21 +1,21 @@
 import CurlTransport
 import Foundation
 
-/// The part of a task that any thread may see and change; guarded by its handle's lock. Too large to be copied.
+/// The part of a task that any thread may read and change; guarded by its handle's lock. Too large to be copied.
 struct TaskState: ~Copyable {
     var machine = TaskStateMachine()
-    /// The loop is about to ask for commands: however many wishes come before it does, it is called once.
+    /// Whether the loop is about to ask for commands; it is called once, however many wishes come before it asks.
     var isSubmitted = false
     var consumer: Consumer
     var mailbox = Mailbox()
     var reported = ReportedProgress()
     var outcome: Outcome?
-    /// The task's metrics, from its end until its delegate has been told.
+    /// The task's metrics, from its end until its delegate has received them.
     var metrics: TaskMetrics?
-    /// The public object, from the first `resume()` to the end: the session keeps the task, so its delegate's messages have one to name.
+    /// The public object, from the first `resume()` to the end: the session retains the task, so messages to its delegate have one to pass.
     var task: URLSessionTask?
     var conversion = Conversion.none
-    /// When the delegate last answered what is to be done with a response or a part.
+    /// The time the delegate last answered about a response or a part.
     var lastAnswer: MonotonicTime?
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
@@ -48,16 +48,15 @@ struct TaskState: ~Copyable {
 
     // MARK: - Wishes
 
-    /// What follows from a wish of the program's.
     enum WishEffect {
         case none
-        /// Whoever does the work must hear of it.
+        /// The code that runs the task must be told.
         case change
-        /// The same, and from now on the session keeps the task.
+        /// The same, and the session must now retain the task.
         case activation
     }
 
-    /// Notes what the program wants of `task`. `wish` returns whether it changed anything.
+    /// Notes a wish of the program's about `task`. `wish` returns whether it changed anything.
     mutating func note(_ wish: (inout TaskState) -> Bool, for task: URLSessionTask) -> WishEffect {
         guard wish(&self) else { return .none }
         guard self.task == nil else { return .change }
@@ -67,7 +66,7 @@ struct TaskState: ~Copyable {
         return .activation
     }
 
-    /// Has `handler` called with the resume data of a task that is about to be cancelled. False if there can't be any.
+    /// Adds a handler for the resume data of a task that is about to be cancelled. False if there can't be any.
     mutating func add(resumeDataHandler handler: @escaping @Sendable (Data?) -> Void) -> Bool {
         switch machine.stage {
         case .working:
@@ -97,7 +96,7 @@ struct TaskState: ~Copyable {
 
     // MARK: - Delivery
 
-    /// More is waiting for the delegate or the reader than should be.
+    /// Whether too much is waiting for the delegate or the reader.
     var isConsumerBehind: Bool {
         if case .bytes(let stream) = consumer, stream.isBehind { return true }
         return mailbox.body.isAboveHighMark
@@ -126,7 +125,7 @@ struct TaskState: ~Copyable {
 
     // MARK: - The response and its body
 
-    /// Shows the response, and the counts that it begins with.
+    /// Shows the response and its initial counts.
     mutating func show(_ accepted: AcceptedResponse) {
         response = accepted.response
         counters.received = accepted.offset
@@ -134,7 +133,7 @@ struct TaskState: ~Copyable {
         counters.expectedToReceive = max(accepted.expected, NSURLSessionTransferSizeUnknown)
     }
 
-    /// Counts body bytes; returns how many are expected, these included. Must be called before the bytes are handed on, so that their
+    /// Counts body bytes, and returns how many are expected, including these. Must be called before the bytes are passed on, so that their
     /// consumer sees the new counts.
     mutating func count(_ bytes: UnsafeRawBufferPointer) -> Int64 {
         defer { counters.received += Int64(bytes.count) }
@@ -146,10 +145,10 @@ struct TaskState: ~Copyable {
         if mailbox.append(bytes, expected: expected) { machine.setBacklogged(true) }
     }
 
-    /// Whether a delegate that was passed to an async call gets the body's bytes as well.
+    /// Whether a delegate that was passed to an async call also receives the body's bytes.
     var wantsCopy: Bool { consumer.isAsync && delegates.data != nil }
 
-    /// Whether a delegate hears of writes to a download's file: a download task's own, and one that was passed to an async call.
+    /// Whether a delegate is told of writes to a download's file: a download task's delegate, or one that was passed to an async call.
     var tellsOfWrites: Bool {
         switch consumer {
         case .delegate, .downloadDelegate: true
@@ -160,7 +159,7 @@ struct TaskState: ~Copyable {
 
     // MARK: - The end
 
-    /// Whether the completion is certain to come soon, and hasn't yet.
+    /// Whether the task is certain to complete soon, but hasn't yet.
     var isEnding: Bool {
         switch machine.stage {
         case .working: machine.cancellation != nil
@@ -169,10 +168,10 @@ struct TaskState: ~Copyable {
         }
     }
 
-    /// The transfer is over. nil if it was before; otherwise what was discarded.
+    /// Notes the end of the transfer. Returns nil if it was over before; otherwise the discarded messages.
     mutating func finish(isSuccess: Bool) -> Mailbox.Discarded? {
         guard machine.finish(isSuccess: isSuccess) else { return nil }
-        // The task was cancelled before the loop could look: pending questions get no answer any more.
+        // The task was cancelled before the loop could check, so pending questions no longer get an answer.
         return machine.cancellation != nil ? mailbox.discard() : Mailbox.Discarded()
     }
 
@@ -182,9 +181,9 @@ struct TaskState: ~Copyable {
         resumeDataHandlers = []
     }
 
-    /// The messages of the end, in order; called once in a task's life.
+    /// Returns the messages of the end, in order. Called once per task.
     ///
-    /// - Parameter tellsMetrics: Whether there is a delegate that hears of metrics.
+    /// - Parameter tellsMetrics: Whether there is a delegate to receive metrics.
     mutating func end(tellsMetrics: Bool) -> [TaskEnd] {
         let metrics = metrics.take().flatMap { tellsMetrics ? TaskEnd.metrics($0) : nil }
         if case .informed = consumer { return [metrics, .over].compactMap { $0 } }
@@ -193,27 +192,27 @@ struct TaskState: ~Copyable {
         if consumer.port?.wasCaptured == true { return [.over] }
         var (download, result) = (TaskEnd?.none, completed)
         if consumer.isDelegate, case .file(let file) = completed {
-            // It is open, and goes with its own message: the ends of many tasks may wait for their turn.
+            // The file is open, and goes with its own message, since the ends of many tasks may be waiting.
             (download, result) = (.downloaded(file), .delivered)
         }
         return [unwanted.map(TaskEnd.unwanted), download, metrics, .result(result, response)].compactMap { $0 }
     }
 
-    /// Who gets the result. A handler goes with what it has captured, since the program may keep the task.
+    /// Returns the consumer of the result. A handler is released with its captures, since the program may retain the task.
     mutating func takeConsumer() -> Consumer {
         defer { if consumer.isHandler { consumer = .informed } }
         return consumer
     }
 
-    /// The task's own delegate, which has heard everything now; none where it hasn't.
+    /// Returns the task's own delegate if it has received all messages; none otherwise.
     mutating func takeDelegatesIfDone() -> DelegateSet {
         guard machine.stage == .completed, mailbox.isIdle else { return .none }
         defer { delegates = .none }
         return delegates
     }
 
-    /// The task is over for the public. Returns its result: the cancellation alone, if the owner has cancelled before it could see the
-    /// result. The file that there was is to be removed before the owner is told.
+    /// Completes the task for the public API. Returns its result, or only the cancellation if the owner cancelled before it could see the
+    /// result; an `unwanted` file must then be removed before the owner is told.
     mutating func complete() -> (Outcome, TaskResponse?, unwanted: DownloadedFile?) {
         let wasCancelled = machine.complete()
         var result = outcome ?? .delivered
@@ -222,7 +221,7 @@ struct TaskState: ~Copyable {
             if case .file(let file) = result { unwanted = file }
             result = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
         }
-        // What the transfer has brought belongs to the owner now.
+        // The transfer's result now belongs to the owner.
         outcome = result.error == nil ? .delivered : result
         return (result, response, unwanted)
     }

@@ -1,55 +1,54 @@
-/// The life of one task: its owner's wishes, whether it is over, and what the loop has to do about it.
+/// The life cycle of one task: its owner's wishes, whether it is over, and the commands for the loop.
 ///
-/// A value without side effects. Calls of the public API record wishes, from any thread and in any order; the loop then says what it is
-/// doing, and gets one `Command` after the other until there is none. So only the latest wish counts, however many came in between, and no
-/// order of calls can confuse it.
+/// A value without side effects. Calls to the public API record wishes, from any thread and in any order; the loop then states its
+/// activity, and gets one `Command` after another until there is none. So only the latest wish counts, however many there were in between,
+/// and no order of calls can confuse the machine.
 struct TaskStateMachine: Sendable {
     enum Stage: Sendable {
-        /// It has no result yet.
+        /// The task has no result yet.
         case working
         /// The result is final, and on its way to the owner.
         case finished
-        /// The owner has it.
+        /// The owner has the result.
         case completed
     }
 
-    /// What the loop is doing for the task.
+    /// The loop's activity for the task.
     enum Activity: Sendable, Equatable {
-        /// There is no transfer yet. `isReady`: nothing has to be waited for. `hasPlace`: the task has a place at a host, or waits for one.
+        /// There is no transfer yet. `isReady`: there is nothing to wait for. `hasPlace`: the task has a place at a host, or waits for one.
         case preparing(isReady: Bool, hasPlace: Bool)
         /// A transfer is running. `isHeld`: its response is held until a step decides, and no more of it is read.
         case transferring(isPaused: Bool, isHeld: Bool)
         /// The body is complete, and becomes the result.
         case finishing
-        /// Something that only a cancellation changes.
+        /// An activity that only a cancellation changes.
         case busy
     }
 
     enum Cancellation: Sendable, Equatable {
         case discardingBody
-        /// The owner has asked for resume data: it gets that, or the result, if the task is faster.
+        /// The owner asked for resume data: it gets that or, if the task is faster, the result.
         case keepingPartialFile
-        /// The owner has asked for resume data, and has cancelled since: it no longer wants a result.
+        /// The owner asked for resume data, and has since cancelled the task: it no longer wants a result.
         case keepingPartialFileAlone
 
         var keepsPartialFile: Bool { self != .discardingBody }
     }
 
-    /// What the loop is to do next.
     enum Command: Sendable, Equatable {
-        /// Continue with what comes before a transfer.
+        /// Continue with the preparations for a transfer.
         case advance
-        /// Give up the place at the host, or the wait for it.
+        /// Give up the place at the host, or the wait for one.
         case leavePlace
         case setPaused(Bool)
         case cancel(Cancellation)
     }
 
     private(set) var stage = Stage.working
-    /// A task is suspended while this is above zero; it is born suspended.
+    /// The task is suspended while this is above zero, as it is on creation.
     private(set) var suspensions = 1
     private(set) var cancellation: Cancellation?
-    /// More bytes are waiting for the consumer than should be.
+    /// Whether too many bytes are waiting for the consumer.
     private(set) var isBacklogged = false
     /// Whether `resume()` ever took effect.
     private(set) var wasResumed = false
@@ -70,7 +69,7 @@ struct TaskStateMachine: Sendable {
             if suspensions == 0 { wasResumed = true }
             return suspensions == 0
         case .finished:
-            // Nothing to transfer any more, but `state` shows it.
+            // There is nothing left to transfer, but `state` shows the suspension.
             suspensions = max(0, suspensions - 1)
             return false
         case .completed:
@@ -92,8 +91,8 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// The first cancellation counts, except that a plain one after one for resume data withholds the result. After the transfer, a plain one
-    /// still withholds what the owner hasn't seen; there is nothing left to resume.
+    /// Only the first cancellation counts, except that a plain one after one for resume data withholds the result. After the transfer, a
+    /// plain one still withholds everything that the owner hasn't seen; there is nothing left to resume.
     mutating func cancel(_ kind: Cancellation) -> Bool {
         switch (stage, cancellation) {
         case (.working, nil): cancellation = kind
@@ -104,7 +103,7 @@ struct TaskStateMachine: Sendable {
         return true
     }
 
-    /// The consumer has fallen behind, or caught up.
+    /// Notes that the consumer has fallen behind or caught up.
     @discardableResult
     mutating func setBacklogged(_ isBacklogged: Bool) -> Bool {
         guard self.isBacklogged != isBacklogged else { return false }
@@ -114,10 +113,10 @@ struct TaskStateMachine: Sendable {
 
     // MARK: - Progress (loop)
 
-    /// The next command for a loop whose activity this is. A cancellation counts as carried out once it is returned.
+    /// Returns the next command for a loop with this activity. A cancellation counts as carried out once it is returned.
     mutating func next(_ activity: Activity) -> Command? {
         guard stage == .working else { return nil }
-        // Nothing is left to resume: the owner gets the success.
+        // There is nothing left to resume, so the owner gets the success.
         if activity == .finishing, cancellation == .keepingPartialFile { return nil }
         if let cancellation {
             stage = .finished
@@ -135,14 +134,13 @@ struct TaskStateMachine: Sendable {
         }
     }
 
-    /// Whether a transfer may begin now.
     var mayBegin: Bool { stage == .working && !isSuspended && cancellation == nil }
 
     /// Whether more of the body may go to the consumer.
     var mayDeliver: Bool { !isSuspended && !isBacklogged && cancellation == nil }
 
-    /// The result is final; false if it was already. The owner gets a success even if it has asked for resume data meanwhile: there is nothing
-    /// left to resume.
+    /// Makes the result final; false if it already was. The owner gets a success even if it has asked for resume data meanwhile, since
+    /// there is nothing left to resume.
     mutating func finish(isSuccess: Bool = false) -> Bool {
         guard stage == .working else { return false }
         stage = .finished
@@ -150,7 +148,7 @@ struct TaskStateMachine: Sendable {
         return true
     }
 
-    /// The owner is about to be told. True if it has cancelled before that, and so gets no success.
+    /// Called when the owner is about to be told. True if it has cancelled the task before, and so gets no success.
     mutating func complete() -> Bool {
         stage = .completed
         return cancellation != nil
@@ -158,7 +156,6 @@ struct TaskStateMachine: Sendable {
 }
 
 extension TaskStateMachine {
-    /// The state that the public API shows.
     var publicState: URLSessionTask.State {
         switch stage {
         case .completed: .completed

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Makes the transfers of a task's requests. Loop only; valid as long as the loader it was made with.
+/// Creates the transfers for a task's requests. Loop only; valid as long as its loader.
 struct TransferMaker {
     private let loader: Loader
 

@@ -23,7 +23,7 @@ extension URLSession {
         introduce(URLSessionDownloadTask(engine: makeEngine(resumeData, consumer)))
     }
 
-    /// A GET of `url` with the session's cache policy.
+    /// A GET for `url` with the session's cache policy.
     func makeRequest(_ url: URL) -> URLRequest {
         URLRequest(url: url, cachePolicy: core.settings.cachePolicy)
     }
@@ -44,7 +44,7 @@ extension URLSession {
     }
 
     func makeStreamEngine(_ host: String, _ port: Int) -> any TaskEngine {
-        // Stands in for the request that other tasks have; nil if there can be no such host.
+        // Stands in for the request of other tasks; nil if there can be no such host.
         let request = Origin.ofStream(host: host, port: port)
             .flatMap { URL(string: "\(Scheme.tcp.rawValue)://\(HostSpelling.bracketed($0.host)):\($0.port)") }
             .map { URLRequest(url: $0) }
@@ -71,8 +71,8 @@ extension URLSession {
         )
     }
 
-    /// Gives a new task its delegate, adds it to the session's list, and tells that delegate or the session's about it: either may end the
-    /// session there.
+    /// Gives a new task its delegate, adds it to the session's list, and tells that delegate or the session's about it, which may end the
+    /// session in that call.
     func introduce<Task: URLSessionTask>(_ task: Task, delegate: (any URLSessionTaskDelegate)? = nil) -> Task {
         if let delegate { task.delegate = delegate }
         core.add(task, identifier: task.taskIdentifier)

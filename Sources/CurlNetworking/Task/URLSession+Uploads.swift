@@ -1,13 +1,13 @@
 import Foundation
 
-// How interrupted uploads are continued.
+// The resumption of interrupted uploads.
 
 extension URLSession {
     func makeUploadTask(_ resumeData: Data, _ consumer: Consumer) -> URLSessionUploadTask {
         introduce(URLSessionUploadTask(engine: makeUploadEngine(resumeData, consumer)))
     }
 
-    /// May wait for the file system, as the body has to be found.
+    /// May block on the file system, since the body must be found.
     func makeUploadEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
         let directory = core.settings.temporaryDirectory
         let resumption = Result { () throws(URLError) in
@@ -43,7 +43,7 @@ extension KeptBody.Content {
         }
     }
 
-    /// An agent takes the program's files alone: this module's would have to go with a task that has other owners.
+    /// An agent accepts only the program's files; this module's would be tied to a task that has other owners.
     fileprivate var backgroundSource: TaskBody.Source {
         if case .programFile(let file) = self { .file(file.url) } else { .data(Data()) }
     }

@@ -1,12 +1,12 @@
 import CurlTransport
 import Foundation
 
-/// The process that does the transfers of background sessions. See <doc:BackgroundSessions>.
+/// The process that performs the transfers of background sessions. See <doc:BackgroundSessions>.
 public enum CurlBackgroundAgent {
-    /// Lets the program be its own agent, so that none has to be installed. Call it first in `main`.
+    /// Lets the program act as its own agent, so that none needs to be installed. Call this first in `main`.
     ///
-    /// If the program was started as an agent, this does the agent's work and never returns; otherwise it returns at once. Code before it
-    /// in `main` runs in the agent, too.
+    /// If the program was started as an agent, this runs the agent and never returns; otherwise it returns at once. Code before it in
+    /// `main` also runs in the agent.
     ///
     /// ```swift
     /// CurlBackgroundAgent.runIfStartedAsAgent()
@@ -17,10 +17,10 @@ public enum CurlBackgroundAgent {
         AgentLauncher.ownProgram.withLock { $0 = program }
     }
 
-    /// Cancels all transfers of the background session that `configuration` describes, whichever program is attached to it, like a user who
-    /// force-quits a program: they end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` says why.
+    /// Cancels all transfers of the background session that `configuration` describes, whichever program is attached to it, as when a user
+    /// force-quits a program. They end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` gives the reason.
     ///
-    /// Does nothing if no agent runs and there are no transfers. Throws `URLError` if the agent can't be reached.
+    /// Does nothing if no agent is running and there are no transfers. Throws `URLError` if the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {
         let folder = StateFolder(of: configuration)
         guard let identifier = configuration.identifier else { return }

@@ -1,26 +1,26 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// A fast `URLCache`, which the default and ephemeral configurations use.
+/// A fast `URLCache`, used by the default and ephemeral configurations.
 ///
 /// It can be used wherever a `URLCache` is expected. Unlike the stock module's, it finds a response without listing its directory,
-/// distinguishes URLs by query and scheme, and drops the least recently used responses. Several processes may use one directory, and any of
-/// them may be killed at any moment. An addition of this module. See <doc:Caching>.
+/// distinguishes URLs by query and scheme, and evicts the least recently used responses. Several processes may share a directory, and any
+/// of them may be killed at any time. An addition of this module. See <doc:Caching>.
 ///
 /// Safe to use from any thread. Its methods may read and write files on the caller's thread; sessions use it asynchronously.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlcache>
 public final class CurlURLCache: URLCache, @unchecked Sendable {
-    // @unchecked: `responses` guards itself, and the superclass's state isn't used.
+    // @unchecked: `responses` synchronises itself, and the superclass's state isn't used.
     let responses: ResponseCache
 
-    /// A cache.
+    /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - memoryCapacity: How much may be kept in memory, in bytes.
-    ///   - diskCapacity: How much space files may take, in bytes, counted in whole blocks of 4,096; 0 for no files.
-    ///   - path: The directory in which the cache makes its own, accessible to this user only; nil for one in the user's cache directory
-    ///     (`$XDG_CACHE_HOME`), named after the program.
+    ///   - memoryCapacity: The memory capacity, in bytes.
+    ///   - diskCapacity: The disk capacity, in bytes, counted in whole blocks of 4,096; 0 for no files.
+    ///   - path: The directory in which the cache creates its own, accessible only to the current user; nil for one in the user's cache
+    ///     directory (`$XDG_CACHE_HOME`), named after the program.
     public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         responses = ResponseCache(
             memoryCapacity: memoryCapacity,
@@ -32,15 +32,15 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
 
-    /// A cache in memory only.
+    /// Creates a cache in memory only.
     init(memoryCapacity: Int) {
         responses = ResponseCache(memoryCapacity: memoryCapacity, diskCapacity: 0, directoryPath: nil)
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
 
-    /// Ends with a version, which changes with the file format, and with what may be in a file.
+    /// Ends with a version number, which changes with the file format and with what a file may contain.
     private static let folder = "/responses-2"
-    /// A path that can't be a directory, because its name is too long: otherwise the superclass would create it, and those above it.
+    /// A path that can't be a directory, because its name is too long; otherwise the superclass would create it and its parents.
     private static let nowhere = "/" + String(repeating: "n", count: Int(NAME_MAX) + 1)
 
     /// nil if the user has no cache directory.
@@ -53,12 +53,12 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
 
     // MARK: - Responses
 
-    /// The response stored for `request`, in memory or on disk, including one that a session is about to write.
+    /// Returns the response stored for `request`, in memory or on disk, including one that a session is about to write.
     public override func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         request.url.flatMap { responses.response(for: StoredResponse.key(of: $0)) }?.cachedResponse
     }
 
-    /// Stores a response in place of any other for the same URL. It has been written when the method returns.
+    /// Stores a response, replacing any other for the same URL. It has been written when the method returns.
     public override func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard cachedResponse.storagePolicy != .notAllowed, let url = request.url,
             var response = StoredResponse(cachedResponse, key: StoredResponse.key(of: url))
@@ -86,29 +86,29 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
 
     // MARK: - Room
 
-    /// How much may be kept in memory, in bytes. Responses that no longer fit are removed at once.
+    /// The memory capacity, in bytes. Responses that no longer fit are removed at once.
     public override var memoryCapacity: Int {
         get { responses.memoryCapacity }
         set { responses.memoryCapacity = newValue }
     }
 
-    /// How much space files may take, in bytes. Responses that no longer fit are removed at once.
+    /// The disk capacity, in bytes. Responses that no longer fit are removed at once.
     public override var diskCapacity: Int {
         get { responses.diskCapacity }
         set { responses.diskCapacity = newValue }
     }
 
-    /// How much is kept in memory, in bytes.
+    /// The memory in use, in bytes.
     public override var currentMemoryUsage: Int { responses.memoryUsage }
 
-    /// How much space files take, in bytes, counted in whole blocks. Lists the directory.
+    /// The disk space in use, in bytes, counted in whole blocks. Reading it lists the directory.
     public override var currentDiskUsage: Int { responses.diskUsage }
 }
 
 // MARK: - The shared cache
 
 extension CurlURLCache {
-    /// `URLCache.shared`, replaced by a `CurlURLCache` when a session first asks for it, unless the program has set or changed it.
+    /// `URLCache.shared`, which is replaced by a `CurlURLCache` when a session first asks for it, unless the program has set or changed it.
     static var ofSessions: URLCache {
         let shared = URLCache.shared
         guard isUntouched(shared) else { return shared }
@@ -124,8 +124,8 @@ extension CurlURLCache {
 
     private static let replacement = Mutex<CurlURLCache?>(nil)
 
-    /// Whether the stock module made it, and it hasn't been changed since. The stock module doesn't say; its shared cache is recognised by
-    /// its capacities and its directory.
+    /// Whether `cache` is the stock module's shared cache, unchanged. The stock module doesn't say, so the cache is recognised by its
+    /// capacities and directory.
     static func isUntouched(_ cache: URLCache) -> Bool {
         guard type(of: cache) == URLCache.self, cache.memoryCapacity == 4 << 20, cache.diskCapacity == 20 << 20,
             let directory = Mirror(reflecting: cache).descendant("cacheDirectory")

@@ -1,5 +1,5 @@
-// The keys of `connectionProxyDictionary`, with CFNetwork's names. There they are CFStrings, so programs write
-// `kCFNetworkProxiesHTTPEnable as String`, which compiles here as well.
+// The keys of `connectionProxyDictionary`, with CFNetwork's names. CFNetwork's are CFStrings, so programs
+// write `kCFNetworkProxiesHTTPEnable as String`, which also compiles here.
 
 /// Whether http URLs have a proxy: a Boolean, or a number other than 0.
 ///
@@ -7,38 +7,38 @@
 public let kCFNetworkProxiesHTTPEnable = "HTTPEnable"
 /// The name or address of the proxy for http URLs, a `String`.
 public let kCFNetworkProxiesHTTPProxy = "HTTPProxy"
-/// Its port, a number; the default is 80.
+/// That proxy's port, a number; the default is 80.
 public let kCFNetworkProxiesHTTPPort = "HTTPPort"
 
 /// Whether https URLs have a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesHTTPSEnable = "HTTPSEnable"
 /// The name or address of the proxy for https URLs, a `String`: an HTTP proxy, reached through tunnels.
 public let kCFNetworkProxiesHTTPSProxy = "HTTPSProxy"
-/// Its port, a number; the default is 443.
+/// That proxy's port, a number; the default is 443.
 public let kCFNetworkProxiesHTTPSPort = "HTTPSPort"
 
 /// Whether ftp URLs have a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesFTPEnable = "FTPEnable"
 /// The name or address of the HTTP proxy for ftp URLs, a `String`.
 public let kCFNetworkProxiesFTPProxy = "FTPProxy"
-/// Its port, a number; the default is 80.
+/// That proxy's port, a number; the default is 80.
 public let kCFNetworkProxiesFTPPort = "FTPPort"
 
 /// Whether there is a SOCKS proxy for all URLs without another proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesSOCKSEnable = "SOCKSEnable"
 /// The name or address of the SOCKS 5 proxy, a `String`. It resolves names.
 public let kCFNetworkProxiesSOCKSProxy = "SOCKSProxy"
-/// Its port, a number; the default is 1080.
+/// That proxy's port, a number; the default is 1080.
 public let kCFNetworkProxiesSOCKSPort = "SOCKSPort"
 
-/// The hosts that are reached without a proxy, an array of `String`s: names, names with stars, addresses and ranges of addresses.
+/// The hosts to reach without a proxy, an array of `String`s: names, names with asterisks, addresses and address ranges.
 public let kCFNetworkProxiesExceptionsList = "ExceptionsList"
 /// Whether names without a dot are reached without a proxy: a Boolean, or a number other than 0.
 public let kCFNetworkProxiesExcludeSimpleHostnames = "ExcludeSimpleHostnames"
 
 /// Whether a script chooses the proxy: a Boolean, or a number other than 0. Not supported: with it, tasks fail.
 public let kCFNetworkProxiesProxyAutoConfigEnable = "ProxyAutoConfigEnable"
-/// The script's URL, a `String`.
+/// The URL of the proxy script, a `String`.
 public let kCFNetworkProxiesProxyAutoConfigURLString = "ProxyAutoConfigURLString"
 
 /// The user name for the dictionary's proxies, a `String`.

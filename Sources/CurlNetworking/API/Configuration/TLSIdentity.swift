@@ -3,9 +3,9 @@ import Foundation
 
 /// A certificate with its private key, for servers that authenticate their clients.
 ///
-/// Coding writes the passphrase, and a key that is given as data; descriptions don't.
+/// Encoding includes the passphrase and any key given as data; descriptions don't.
 public struct TLSIdentity: Sendable, Hashable, Codable {
-    /// Where a part of an identity is read from.
+    /// A source of part of an identity.
     public enum Source: Sendable, Hashable {
         /// A file, which is read for every new connection.
         case file(URL)
@@ -15,12 +15,12 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
 
     let certificate: ClientCertificate
 
-    /// Certificates and a key in PEM.
+    /// An identity from certificates and a key in PEM.
     ///
     /// - Parameters:
     ///   - certificates: The client's certificate, then those of intermediate authorities, if any.
     ///   - privateKey: The client certificate's key; nil if it is in the same place as the certificates.
-    ///   - passphrase: The passphrase of an encrypted key. Nobody is asked for one: without it, the key can't be used.
+    ///   - passphrase: The passphrase of an encrypted key. There is no prompt: without it, the key can't be used.
     ///
     /// Source: [CURLOPT_SSLCERT](https://curl.se/libcurl/c/CURLOPT_SSLCERT.html),
     /// [CURLOPT_SSLKEY](https://curl.se/libcurl/c/CURLOPT_SSLKEY.html).
@@ -40,7 +40,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
         )
     }
 
-    /// A PKCS#12 bundle (RFC 7292): a `.p12` or `.pfx` file.
+    /// An identity from a PKCS#12 bundle (RFC 7292): a `.p12` or `.pfx` file.
     public static func pkcs12(_ bundle: Source, passphrase: String? = nil) -> TLSIdentity {
         let certificate = ClientCertificate(format: .pkcs12, certificates: bundle.forCurl, passphrase: passphrase)
         return TLSIdentity(certificate: certificate)
@@ -57,7 +57,7 @@ public struct TLSIdentity: Sendable, Hashable, Codable {
 }
 
 extension TLSIdentity: CustomStringConvertible, CustomReflectable {
-    /// The format only, without passphrase and key.
+    /// The format only, without the passphrase or the key.
     public var description: String { "TLSIdentity(\(certificate.format.rawValue))" }
 
     /// Empty, so that no dump shows the passphrase or the key.
@@ -74,6 +74,6 @@ extension TLSIdentity.Source {
 }
 
 extension ClientCertificate.Source {
-    /// What stands for a URL that isn't a file's: no file has an empty path.
+    /// A placeholder for a URL that isn't a file's; no file has an empty path.
     fileprivate static let noFile = ClientCertificate.Source.file("")
 }

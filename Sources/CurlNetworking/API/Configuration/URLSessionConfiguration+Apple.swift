@@ -1,6 +1,6 @@
 import Foundation
 
-/// The versions of SSL and TLS with the names and raw values of Apple's older interface.
+/// The SSL and TLS versions, with the names and raw values of Apple's older API.
 ///
 /// Source: <https://developer.apple.com/documentation/security/sslprotocol>
 public enum SSLProtocol: Int32, Sendable {
@@ -80,17 +80,17 @@ extension URLSessionConfiguration {
         set { tlsMaximumSupportedProtocolVersion = newValue.version ?? TLSPlan.defaultMaximum }
     }
 
-    /// How connections share several networks.
+    /// The uses of several networks.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/multipathservicetype-swift.enum>
     public enum MultipathServiceType: Int, Sendable {
-        /// They don't.
+        /// Connections use one network.
         case none
-        /// They switch over when a network deteriorates.
+        /// Connections switch networks when one deteriorates.
         case handover
-        /// They use whichever answers sooner.
+        /// Connections use whichever network responds sooner.
         case interactive
-        /// They use all of them at once.
+        /// Connections use all networks at once.
         case aggregate
     }
 }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// How a session behaves: time-outs, headers, storages and limits.
+/// The behaviour of a session: time-outs, header fields, storages and limits.
 ///
-/// A session copies its configuration when it is created; later changes to the object have no effect on it. Safe to use
-/// from any thread.
+/// A session copies its configuration when it is created; later changes to the object don't affect the session. Safe to
+/// use from any thread.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration>
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
@@ -11,7 +11,6 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     private let lock = NSLock()
     private var values: Values
 
-    /// Everything that a configuration holds.
     private struct Values {
         var requestCachePolicy = URLRequest.CachePolicy.useProtocolCachePolicy
         var timeoutIntervalForRequest: TimeInterval = 60
@@ -49,7 +48,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         var dividesParts = true
         var proxyEnvironment: [String: String]?
 
-        /// With the process's shared storages.
+        /// The defaults, with the process's shared storages.
         static var withSharedStorages: Values {
             var values = Values()
             values.httpCookieStorage = .shared
@@ -63,7 +62,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         self.values = values
     }
 
-    /// The same as ``default``, with the process's shared cache, cookies and credentials.
+    /// Creates the same configuration as ``default``.
     @available(*, deprecated, renamed: "URLSessionConfiguration.default", message: "Use .default, which is the same.")
     public override init() {
         values = .withSharedStorages
@@ -76,7 +75,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         URLSessionConfiguration(values: .withSharedStorages)
     }
 
-    /// A new configuration whose cache, cookies and credentials are kept in memory, as long as the session lives.
+    /// A new configuration whose cache, cookies and credentials are kept in memory, for the lifetime of the session.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/ephemeral>
     open class var ephemeral: URLSessionConfiguration {
@@ -88,10 +87,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return URLSessionConfiguration(values: values)
     }
 
-    /// Transfers that go on while the program isn't running; see <doc:BackgroundSessions>.
+    /// Creates a configuration for transfers that continue while the program isn't running; see <doc:BackgroundSessions>.
     ///
-    /// A session with this configuration needs a delegate, takes downloads and uploads from files of http and https URLs, has no
-    /// cache, and waits for connectivity. Cookies and credentials are those of the shared storages.
+    /// A session with this configuration needs a delegate, supports downloads and file uploads with http and https URLs, has no
+    /// cache, and waits for connectivity. It uses the shared cookie and credential storages.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/background(withidentifier:)>
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
@@ -103,12 +102,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return URLSessionConfiguration(values: values)
     }
 
-    /// A copy of the configuration.
+    /// Returns a copy of the configuration.
     open override func copy() -> Any {
         copy(with: nil)
     }
 
-    /// A copy of the configuration; `zone` is ignored. What a subclass overrides counts as if it had been set.
+    /// Returns a copy of the configuration; `zone` is ignored. Properties that a subclass overrides count as set.
     open func copy(with zone: NSZone?) -> Any {
         var values = current
         guard type(of: self) != URLSessionConfiguration.self else { return URLSessionConfiguration(values: values) }
@@ -118,7 +117,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         return copy
     }
 
-    /// Those that have an effect and can be set.
+    /// Copies the settable properties, except deprecated ones.
     private func takeProperties(of other: URLSessionConfiguration) {
         requestCachePolicy = other.requestCachePolicy
         timeoutIntervalForRequest = other.timeoutIntervalForRequest
@@ -142,7 +141,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         urlCredentialStorage = other.urlCredentialStorage
         urlCache = other.urlCache
         protocolClasses = other.protocolClasses
-        // Unset, it isn't the value that is read.
+        // An unset minimum reads as another value.
         let minimum = other.tlsMinimumSupportedProtocolVersion
         if minimum != tlsMinimumSupportedProtocolVersion { tlsMinimumSupportedProtocolVersion = minimum }
         tlsMaximumSupportedProtocolVersion = other.tlsMaximumSupportedProtocolVersion
@@ -167,30 +166,30 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.requestCachePolicy = newValue } }
     }
 
-    /// How long a task may go without a byte in either direction, in seconds; fractions count. The default is 60.
+    /// The time that a task may go without a byte in either direction, in seconds; fractions count. The default is 60.
     ///
-    /// A request whose own `timeoutInterval` was changed from 60 uses that instead. It also limits how long connecting may take. The clock
-    /// stops while a task is suspended, and while it waits for a free connection, for its begin date, for connectivity, or for its delegate
-    /// or reader to answer or to take what has arrived. The task fails with `URLError.timedOut`. See <doc:Time>.
+    /// A request whose own `timeoutInterval` was changed from 60 uses that instead. The time-out also limits connecting. The clock stops
+    /// while a task is suspended, and while it waits for a free connection, its begin date, connectivity, or its delegate or reader to
+    /// answer or to consume received data. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForRequest: TimeInterval {
         get { current.timeoutIntervalForRequest }
         set { lock.withLock { values.timeoutIntervalForRequest = newValue } }
     }
 
-    /// How long a task may take in total from its first `resume()`, in seconds. The default is seven days.
+    /// The total time that a task may take from its first `resume()`, in seconds. The default is seven days.
     ///
-    /// The clock runs, through redirects and all kinds of waiting, until the whole response has arrived and been decoded, and stops while the
-    /// task is suspended. For a task with a begin date it starts at that date. The task fails with `URLError.timedOut`. See <doc:Time>.
+    /// The clock runs through redirects and all kinds of waiting until the whole response has arrived and been decoded; it stops while the
+    /// task is suspended. For a task with a begin date, it starts at that date. The task fails with `URLError.timedOut`. See <doc:Time>.
     open var timeoutIntervalForResource: TimeInterval {
         get { current.timeoutIntervalForResource }
         set { lock.withLock { values.timeoutIntervalForResource = newValue } }
     }
 
-    /// Whether a task waits until its host can be reached, instead of failing at once; the default is false.
+    /// Whether a task waits until its host is reachable instead of failing at once; the default is false.
     ///
     /// A task waits if the host's name can't be resolved, or if the host can't be reached or refuses the connection. The delegate is told
-    /// once, in `urlSession(_:taskIsWaitingForConnectivity:)`. The task tries again when the system's routes, addresses or resolver change,
-    /// and at intervals, until ``timeoutIntervalForResource`` has passed. A connection that is lost later still fails the task.
+    /// once, in `urlSession(_:taskIsWaitingForConnectivity:)`. The task retries when the system's routes, addresses or resolver change, and
+    /// at intervals, until ``timeoutIntervalForResource`` has passed. A connection that is lost later still fails the task.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/waitsforconnectivity>
     open var waitsForConnectivity: Bool {
@@ -198,20 +197,19 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.waitsForConnectivity = newValue } }
     }
 
-    /// What kind of traffic the session carries. No effect.
+    /// The kind of traffic that the session carries. No effect.
     open var networkServiceType: URLRequest.NetworkServiceType {
         get { current.networkServiceType }
         set { lock.withLock { values.networkServiceType = newValue } }
     }
 
-    /// Whether connections may be made over a cellular network. No effect: Linux doesn't say which network is cellular.
+    /// Whether connections may be made over a cellular network. No effect: Linux doesn't identify such networks.
     open var allowsCellularAccess: Bool {
         get { current.allowsCellularAccess }
         set { lock.withLock { values.allowsCellularAccess = newValue } }
     }
 
-    /// Whether connections may be made over a network that the system considers expensive. No effect: Linux doesn't say which network
-    /// that is.
+    /// Whether connections may be made over a network that the system considers expensive. No effect: Linux doesn't identify such networks.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsexpensivenetworkaccess>
     open var allowsExpensiveNetworkAccess: Bool {
@@ -227,8 +225,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.allowsConstrainedNetworkAccess = newValue } }
     }
 
-    /// Whether connections may be made over a satellite network or similar; the default is false. No effect: Linux doesn't say which network
-    /// that is.
+    /// Whether connections may be made over a satellite network or similar; the default is false. No effect: Linux doesn't identify such
+    /// networks.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/allowsultraconstrainednetworkaccess>
     open var allowsUltraConstrainedNetworkAccess: Bool {
@@ -236,7 +234,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.allowsUltraConstrainedNetworkAccess = newValue } }
     }
 
-    /// How connections share several networks. No effect: libcurl can't open Multipath TCP connections.
+    /// The use of several networks. No effect: libcurl can't open Multipath TCP connections.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/multipathservicetype-swift.property>
     open var multipathServiceType: MultipathServiceType {
@@ -244,7 +242,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.multipathServiceType = newValue } }
     }
 
-    /// Whether the system may choose when to run background transfers. No effect: Linux has no service that does.
+    /// Whether the system may choose when to run background transfers. No effect: Linux has no such service.
     open var isDiscretionary: Bool {
         get { current.isDiscretionary }
         set { lock.withLock { values.isDiscretionary = newValue } }
@@ -270,7 +268,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.connectionProxyDictionary = newValue } }
     }
 
-    /// Whether requests may be pipelined over HTTP/1.1. libcurl no longer can; HTTP/2 multiplexes instead.
+    /// Whether requests may be pipelined over HTTP/1.1. libcurl no longer supports this; HTTP/2 multiplexes instead.
     @available(
         swift,
         deprecated: 6.1,
@@ -287,23 +285,23 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.httpShouldSetCookies = newValue } }
     }
 
-    /// Which cookies of responses are stored; the default is `.onlyFromMainDocumentDomain`, which only affects requests with a
-    /// `mainDocumentURL`. If the storage's own `cookieAcceptPolicy` is stricter, that counts. See <doc:Cookies>.
+    /// The policy for storing cookies from responses; the default is `.onlyFromMainDocumentDomain`, which affects only requests with a
+    /// `mainDocumentURL`. If the storage's own `cookieAcceptPolicy` is stricter, it takes precedence. See <doc:Cookies>.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { current.httpCookieAcceptPolicy }
         set { lock.withLock { values.httpCookieAcceptPolicy = newValue } }
     }
 
-    /// Header fields for all requests of the session that don't set them themselves.
+    /// Header fields for all of the session's requests that don't set them.
     ///
-    /// A value that isn't a string is sent as its description; `nil` and `NSNull` are left out. Of names that differ only in case, the first
+    /// A value that isn't a string is sent as its description; `nil` and `NSNull` are omitted. Of names that differ only in case, the first
     /// in alphabetical order, capitals first, is sent.
     open var httpAdditionalHeaders: [AnyHashable: Any]? {
         get { current.httpAdditionalHeaders }
         set { lock.withLock { values.httpAdditionalHeaders = newValue } }
     }
 
-    /// How many connections the session opens to one host (scheme, name and port) at once; the default is 6.
+    /// The maximum number of simultaneous connections to one host (scheme, name and port); the default is 6.
     ///
     /// Further requests wait: those of higher ``URLSessionTask/priority`` run first, then in the order in which they were resumed. Requests to
     /// a host that is known to speak HTTP/2 share its connections.
@@ -312,19 +310,19 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.httpMaximumConnectionsPerHost = newValue } }
     }
 
-    /// Where cookies are kept; nil for no cookies.
+    /// The storage for cookies; nil for no cookies.
     open var httpCookieStorage: HTTPCookieStorage? {
         get { current.httpCookieStorage }
         set { lock.withLock { values.httpCookieStorage = newValue } }
     }
 
-    /// Where credentials are kept; nil for none.
+    /// The storage for credentials; nil for none.
     open var urlCredentialStorage: URLCredentialStorage? {
         get { current.urlCredentialStorage }
         set { lock.withLock { values.urlCredentialStorage = newValue } }
     }
 
-    /// Where the responses of data tasks are cached; nil for no cache. See <doc:Caching>.
+    /// The cache for responses of data tasks; nil for no cache. See <doc:Caching>.
     open var urlCache: URLCache? {
         get { current.urlCache }
         set { lock.withLock { values.urlCache = newValue } }
@@ -337,9 +335,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.shouldUseExtendedBackgroundIdleMode = newValue } }
     }
 
-    /// ``URLProtocol`` classes that are asked in order, before the network; none by default.
+    /// The ``URLProtocol`` classes that are asked in order, before the network; none by default.
     ///
-    /// Subclasses of the stock module's `URLProtocol` work as well, such as those of a mocking library. The stock module's built-in classes
+    /// Subclasses of the stock module's `URLProtocol`, such as those of a mocking library, also work. The stock module's built-in classes
     /// are skipped, since they represent the network. A request that reaches any other class fails with `URLError.unsupportedURL`. See
     /// <doc:Protocols>.
     ///
@@ -349,11 +347,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.protocolClasses = newValue } }
     }
 
-    /// The oldest version of TLS to use; the default is TLS 1.2, or ``tlsMaximumSupportedProtocolVersion`` if that is older. Versions before
-    /// TLS 1.2 work only if the system's OpenSSL still allows them.
+    /// The minimum TLS version; the default is TLS 1.2, or ``tlsMaximumSupportedProtocolVersion`` if that is older. Versions before TLS 1.2
+    /// work only if the system's OpenSSL still allows them.
     ///
-    /// If it is newer than the maximum, tasks that need TLS fail with `URLError.secureConnectionFailed`, and so they do if either is a version
-    /// of DTLS.
+    /// If it is newer than the maximum, or if either is a DTLS version, tasks that need TLS fail with `URLError.secureConnectionFailed`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsminimumsupportedprotocolversion>
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t {
@@ -365,13 +362,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { chosenMinimumTLSVersion = newValue }
     }
 
-    /// The oldest version of TLS that the program has set; nil if it has left that to the default.
+    /// The minimum TLS version set by the program; nil for the default.
     var chosenMinimumTLSVersion: tls_protocol_version_t? {
         get { current.tlsMinimumSupportedProtocolVersion }
         set { lock.withLock { values.tlsMinimumSupportedProtocolVersion = newValue } }
     }
 
-    /// The newest version of TLS to use; the default is TLS 1.3. See ``tlsMinimumSupportedProtocolVersion``.
+    /// The maximum TLS version; the default is TLS 1.3. See ``tlsMinimumSupportedProtocolVersion``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/tlsmaximumsupportedprotocolversion>
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t {
@@ -380,8 +377,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// Whether DNS answers must be validated with DNSSEC. **No effect**: neither libcurl nor the system's resolver says whether an answer
-    /// was validated. Since a program may rely on that protection, creating a session with it writes a warning to standard error. Set
-    /// ``CurlOptions/names`` to use a resolver that validates.
+    /// was validated. Since a program may rely on that protection, creating a session with this set writes a warning to standard error. To
+    /// use a validating resolver, set ``CurlOptions/names``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/requiresdnssecvalidation>
     open var requiresDNSSECValidation: Bool {
@@ -389,8 +386,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.requiresDNSSECValidation = newValue } }
     }
 
-    /// Whether requests may be sent with the first bytes of a TLS 1.3 handshake, where an attacker can replay them. No effect: a handshake
-    /// is always complete before a request is sent.
+    /// Whether requests may be sent as TLS 1.3 early data, which an attacker can replay. No effect: requests are sent only after the
+    /// handshake has completed.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/enablesearlydata>
     open var enablesEarlyData: Bool {
@@ -398,7 +395,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.enablesEarlyData = newValue } }
     }
 
-    /// Which of Apple's two implementations is used. No effect: there is only one here.
+    /// Whether to use Apple's classic loading implementation. No effect: this module has only one.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/usesclassicloadingmode>
     open var usesClassicLoadingMode: Bool {
@@ -414,28 +411,27 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         ]
     }
 
-    /// Options of the transport; see ``CurlOptions``. An addition of this module.
+    /// Options for the transport; see ``CurlOptions``. An addition of this module.
     open var curl: CurlOptions {
         get { current.curl }
         set { lock.withLock { values.curl = newValue } }
     }
 
-    /// Whether a delegate gets a response for each part of a `multipart/x-mixed-replace` body. Not for sessions below a stock one, whose
-    /// delegate gets such a body as it is.
+    /// Whether a delegate receives a response for each part of a `multipart/x-mixed-replace` body. False for sessions below a stock one,
+    /// whose delegate receives such a body undivided.
     package var dividesParts: Bool {
         get { current.dividesParts }
         set { lock.withLock { values.dividesParts = newValue } }
     }
 
-    /// What takes the place of the process's environment where proxies are concerned; nil for that itself. An agent's sessions have their
-    /// program's.
+    /// The environment in which to look for proxies; nil for the process's own. An agent's sessions use their program's.
     var proxyEnvironment: [String: String]? {
         get { current.proxyEnvironment }
         set { lock.withLock { values.proxyEnvironment = newValue } }
     }
 
-    /// The name of the folder with the state of background transfers, in place of the program's own name: programs that set the
-    /// same one can take over each other's sessions. No effect if ``CurlOptions/Background/folder`` is set.
+    /// The name of the folder for the state of background transfers; nil for the program's own name. Programs that set the same
+    /// name can take over each other's sessions. No effect if ``CurlOptions/Background/folder`` is set.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/sharedcontaineridentifier>
     open var sharedContainerIdentifier: String? {

@@ -3,7 +3,7 @@ import Foundation
 // Questions about responses, in both forms: see Delegates+Questions.swift.
 
 extension URLSessionDataDelegate {
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the task continues.
+    /// Calls the async form; without one, forwards to the session's delegate, or else continues the task.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -29,7 +29,7 @@ extension URLSessionDataDelegate {
         return .allow
     }
 
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the response is cached as proposed.
+    /// Calls the async form; without one, forwards to the session's delegate, or else caches the proposed response.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -50,7 +50,7 @@ extension URLSessionDataDelegate {
         }
     }
 
-    /// Proposes the response as it is.
+    /// Answers with the proposed response.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,

@@ -1,7 +1,7 @@
 import Foundation
 
-// The messages that a delegate doesn't implement. A task's own delegate passes them on to the session's, as on Apple's platforms; a
-// session's delegate gives the default answer.
+// Default implementations of messages. A task's own delegate forwards them to the session's, as on Apple's platforms; a session's delegate
+// gives the default answer.
 
 extension URLSessionDelegate {
     /// Does nothing.
@@ -10,7 +10,7 @@ extension URLSessionDelegate {
     /// Does nothing.
     public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
 
-    /// The session's delegate, if this object is the task's own one.
+    /// The session's delegate, if this object is the task's own.
     func next(_ session: URLSession, _ task: URLSessionTask) -> DelegateSet? {
         guard task.delegate === self, let sessionDelegate = session.delegate, sessionDelegate !== self else {
             return nil
@@ -20,12 +20,12 @@ extension URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask) {
         next(session, task)?.task?.urlSession(session, didCreateTask: task)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -42,7 +42,7 @@ extension URLSessionTaskDelegate {
         )
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -52,17 +52,17 @@ extension URLSessionTaskDelegate {
         next(session, task)?.task?.urlSession(session, task: task, didFinishCollecting: metrics)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         next(session, task)?.task?.urlSession(session, task: task, didCompleteWithError: error)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
         next(session, task)?.task?.urlSession(session, taskIsWaitingForConnectivity: task)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -73,7 +73,7 @@ extension URLSessionTaskDelegate {
 }
 
 extension URLSessionDataDelegate {
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -82,7 +82,7 @@ extension URLSessionDataDelegate {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -91,7 +91,7 @@ extension URLSessionDataDelegate {
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didBecome: streamTask)
     }
 
-    /// Passed on to the session's delegate, except for the bytes of an async call.
+    /// Forwards to the session's delegate, except for the bytes of an async call.
     public func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard dataTask.engine?.tellsDelegateOfResult == true else { return }
         next(session, dataTask)?.data?.urlSession(session, dataTask: dataTask, didReceive: data)
@@ -99,7 +99,7 @@ extension URLSessionDataDelegate {
 }
 
 extension URLSessionDownloadDelegate {
-    /// Passed on to the session's delegate, except for the bytes of an async call.
+    /// Forwards to the session's delegate, except for the bytes of an async call.
     public func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,
@@ -117,7 +117,7 @@ extension URLSessionDownloadDelegate {
         )
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,

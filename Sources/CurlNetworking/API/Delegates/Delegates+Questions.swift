@@ -1,11 +1,11 @@
 import Foundation
 
-// Questions about redirects and challenges. A delegate may answer any question in either of two forms, as on Apple's platforms: with a
-// completion handler or async. The default implementation of the first calls the second. That one's reports that there is neither; then a
-// task's own delegate passes the question on to the session's, and a session's delegate gives the default answer.
+// Questions about redirects and challenges. A delegate may implement each in either of two forms, as on Apple's platforms: with a
+// completion handler or async. By default, the completion-handler form calls the async form, which by default reports that there is
+// neither. A task's own delegate then forwards the question to the session's, and a session's delegate gives the default answer.
 
 extension URLSessionDelegate {
-    /// Calls the async form; if there is none, the task's method is called, as on Apple's platforms, unless it was called first.
+    /// Calls the async form; without one, calls the task-level method, as on Apple's platforms, unless that was called first.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge,
@@ -15,13 +15,13 @@ extension URLSessionDelegate {
             await $0.urlSession(session, didReceive: challenge)
         } then: { answer in
             if let (disposition, credential) = answer { return completionHandler(disposition, credential) }
-            // A delegate that passes its questions on to this object is one that answers, whatever this one lacks.
+            // A delegate that forwards its questions to this object counts as answering, even if this object lacks the methods.
             let sender = session.delegate === self ? challenge.sender as? ChallengeSender : nil
             if sender?.tryAlternative(to: .session) != true { completionHandler(.performDefaultHandling, nil) }
         }
     }
 
-    /// Answers with the default handling.
+    /// Performs the default handling.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
@@ -32,7 +32,7 @@ extension URLSessionDelegate {
 }
 
 extension URLSessionTaskDelegate {
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the redirect is followed.
+    /// Calls the async form; without one, forwards to the session's delegate, or else follows the redirect.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -66,8 +66,8 @@ extension URLSessionTaskDelegate {
         return request
     }
 
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the default handling applies. After
-    /// ``URLSessionStreamTask/startSecureConnection()``, the session's method is called before that.
+    /// Calls the async form; without one, forwards to the session's delegate, or else performs the default handling. After
+    /// ``URLSessionStreamTask/startSecureConnection()``, the session-level method comes before the default handling.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -90,12 +90,12 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// False for an object to which a delegate passes its questions on.
+    /// False for an object to which a delegate forwards its questions.
     private func isAsked(about task: URLSessionTask, in session: URLSession) -> Bool {
         task.delegate === self || session.delegate === self
     }
 
-    /// Answers with the default handling.
+    /// Performs the default handling.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

@@ -3,8 +3,8 @@ import Foundation
 // Questions about requests before they are sent, in both forms: see Delegates+Questions.swift.
 
 extension URLSessionTaskDelegate {
-    /// Calls the async form, then, on the delegate queue, the methods that ask for a stream from an offset. If there are none of these either,
-    /// the question is passed on to the session's delegate, or there is no stream.
+    /// Calls the async form; without one, calls the methods that ask for a stream from an offset, on the delegate queue. Without those,
+    /// forwards to the session's delegate, or else answers with no stream.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -30,7 +30,7 @@ extension URLSessionTaskDelegate {
         return nil
     }
 
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or there is no stream.
+    /// Calls the async form; without one, forwards to the session's delegate, or else answers with no stream.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -59,7 +59,7 @@ extension URLSessionTaskDelegate {
         return nil
     }
 
-    /// Calls the async form; if there is none, the question is passed on to the session's delegate, or the request is sent as it is.
+    /// Calls the async form; without one, forwards to the session's delegate, or else sends the request unchanged.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -81,7 +81,7 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Sends the request as it is.
+    /// Sends the request unchanged.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,

@@ -1,22 +1,24 @@
 import Foundation
 
-/// Messages about stream tasks.
+/// Methods for events of stream tasks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamdelegate>
 public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
-    /// Nothing more is read from the connection: a read has met the end of the other side's stream, or the program has closed the read
-    /// side. There may still be bytes for further reads.
+    /// Tells the delegate that the connection's read side is closed: a read reached the end of the peer's stream, or the program closed the
+    /// read side. Bytes may remain for further reads.
     func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask)
 
-    /// Nothing more is written to the connection: the program has closed the write side, or a write has timed out.
+    /// Tells the delegate that the connection's write side is closed: the program closed it, or a write timed out.
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
 
-    /// There is a better route to the host than the connection's. Never called on Linux, which doesn't report such routes.
+    /// Tells the delegate that there is a better route to the host than the connection's. Never called on Linux, which doesn't report such
+    /// routes.
     func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
 
-    /// The task's connection has become these two streams: the last message about the task. See ``URLSessionStreamTask/captureStreams()``.
+    /// Tells the delegate that the task's connection has become these two streams; the last message about the task. See
+    /// ``URLSessionStreamTask/captureStreams()``.
     ///
-    /// Neither stream is open yet. The connection is closed when both have been closed, or are no longer referenced.
+    /// Neither stream is open yet. The connection is closed once both have been closed or released.
     func urlSession(
         _ session: URLSession,
         streamTask: URLSessionStreamTask,
@@ -26,22 +28,22 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
 }
 
 extension URLSessionStreamDelegate {
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, readClosedFor streamTask: URLSessionStreamTask) {
         next(session, streamTask)?.stream?.urlSession(session, readClosedFor: streamTask)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask) {
         next(session, streamTask)?.stream?.urlSession(session, writeClosedFor: streamTask)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask) {
         next(session, streamTask)?.stream?.urlSession(session, betterRouteDiscoveredFor: streamTask)
     }
 
-    /// Passed on to the session's delegate.
+    /// Forwards to the session's delegate.
     public func urlSession(
         _ session: URLSession,
         streamTask: URLSessionStreamTask,

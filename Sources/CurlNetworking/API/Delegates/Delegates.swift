@@ -1,23 +1,23 @@
 import Foundation
 
-/// Messages about a session as a whole.
+/// Methods for session-level events.
 ///
-/// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless it says
-/// otherwise. Questions have two forms, of which a delegate implements one: with a completion handler, or async. The async form isn't called
-/// on the delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
+/// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless documented otherwise.
+/// Questions have two forms, with a completion handler or async, of which a delegate implements one. The async form isn't called on the
+/// delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
-    /// The session has become invalid: its last message. `error` is nil if the program invalidated it.
+    /// Tells the delegate that the session has become invalid; its last message. `error` is nil if the program invalidated it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
 
-    /// Everything that happened in a background session while no program was attached to it has been reported. Called once after a session
-    /// was made with the identifier of an earlier one, if transfers had ended meanwhile.
+    /// Tells the delegate that it has received all events that a background session had while no program was attached. Called once after a
+    /// session is created with an earlier session's identifier, if transfers ended meanwhile.
     ///
     /// Source:
     /// <https://developer.apple.com/documentation/foundation/urlsessiondelegate/urlsessiondidfinishevents(forbackgroundurlsession:)>
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 
-    /// Asks how to answer a challenge about the connection: the server's certificate, the client's, NTLM or Negotiate. If a delegate
-    /// doesn't implement it, the task's method is called instead; for a stream task, the task's method comes first. See <doc:TLS>,
+    /// Asks the delegate how to answer a challenge about the connection: the server's certificate, the client's, NTLM or Negotiate. If it
+    /// doesn't implement this method, the task-level one is called instead; for a stream task, that is called first. See <doc:TLS>,
     /// <doc:StreamTasks> and <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
@@ -25,28 +25,28 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 }
 
-/// Messages about any task.
+/// Methods for events of any task.
 ///
-/// A task's own delegate is asked first; messages that it doesn't implement go to the session's. Source:
+/// A task's own delegate is called first; messages that it doesn't implement go to the session's delegate. Source:
 /// <https://developer.apple.com/documentation/foundation/urlsessiontaskdelegate>
 public protocol URLSessionTaskDelegate: URLSessionDelegate {
-    /// A task was created: the first message about it, and the chance to configure it before it is resumed.
+    /// Tells the delegate that a task was created; the first message about it, and the chance to configure it before it runs.
     ///
     /// Called on the creating thread, before the creating method returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Asks whether to follow a redirect: answer with `request`, with another request, or with nil to get the redirect's own response and
-    /// body. If `request` has another scheme than http and https, it can't be the answer: the task would fail.
+    /// Asks the delegate whether to follow a redirect. Answer with `request`, another request, or nil to receive the redirect's own
+    /// response and body. A `request` with a scheme other than http and https isn't a valid answer: the task would fail.
     ///
-    /// Asked for tasks of every kind, including those with completion handlers and async ones. The handler may be called later, from any
-    /// thread; its first call counts. See <doc:Redirects>.
+    /// Called for tasks of every kind, including async ones and those with completion handlers. The handler may be called later, from any
+    /// thread; only its first call counts. See <doc:Redirects>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -55,7 +55,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -63,8 +63,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         newRequest request: URLRequest
     ) async -> URLRequest?
 
-    /// Asks how to answer a challenge from the server or proxy, also about the certificates of a stream task that begins TLS. Asked for
-    /// tasks of every kind. The handler may be called later, from any thread; its first call counts. See <doc:Authentication>.
+    /// Asks the delegate how to answer a challenge from the server or proxy, or about certificates when a stream task starts TLS. Called
+    /// for tasks of every kind. The handler may be called later, from any thread; only its first call counts. See <doc:Authentication>.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -72,26 +72,26 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// Asks for a stream with the request's body.
+    /// Asks the delegate for a stream with the request's body.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
-    /// Asks for a stream with the request's body from `offset` on, in bytes.
+    /// Asks the delegate for a stream with the request's body, starting at `offset` in bytes.
     ///
-    /// Called with an offset when a streamed upload is resumed: see <doc:ResumableUploads>. At the beginning of an upload the offset is 0,
+    /// Called with an offset when a streamed upload is resumed; see <doc:ResumableUploads>. At the beginning of an upload, the offset is 0,
     /// and the method is called only if the delegate doesn't implement the one without an offset.
     func urlSession(
         _ session: URLSession,
@@ -100,14 +100,14 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask,
         from offset: Int64
     ) async -> InputStream?
 
-    /// Bytes of the request's body were handed to the transport: since the last message, and in total.
+    /// Tells the delegate how many bytes of the request's body were handed to the transport, since the last message and in total.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -116,26 +116,26 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         totalBytesExpectedToSend: Int64
     )
 
-    /// The task's metrics: the last message before its completion or its handler. An async call waits for it only if the delegate was passed to
-    /// the call. Not called for a task whose streams were captured.
+    /// Passes the task's metrics to the delegate; the last message before completion or the handler. An async call waits for it only if the
+    /// delegate was passed to the call. Not called for a task whose streams were captured.
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics)
 
-    /// The last message about a task. A status such as 404 is not an error.
+    /// Tells the delegate that the task has completed; the last message about it. A status such as 404 is not an error.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
 
-    /// The task's host can't be reached at present, and the task waits: see
-    /// ``URLSessionConfiguration/waitsForConnectivity``. Called at most once for each task.
+    /// Tells the delegate that the task is waiting because its host is currently unreachable; see
+    /// ``URLSessionConfiguration/waitsForConnectivity``. Called at most once per task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
-    /// An informational response has arrived (status 100 to 199, except 101), such as a 103 with early hints. There may be several,
-    /// followed by the final response.
+    /// Tells the delegate that an informational response has arrived (status 100 to 199, except 101), such as a 103 with early hints. There
+    /// may be several before the final response.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceiveInformationalResponse response: HTTPURLResponse
     )
 
-    /// Asks what to do with a delayed request when it is due.
+    /// Asks the delegate what to do with a delayed request that is due.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -143,7 +143,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -151,13 +151,13 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 }
 
-/// Messages about data and upload tasks.
+/// Methods for events of data and upload tasks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondatadelegate>
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The response has arrived. No byte of the body is delivered before the answer.
+    /// Asks the delegate how to continue with the response. No byte of the body is delivered before the answer.
     ///
-    /// Called again for each part of a `multipart/x-mixed-replace` body: the part replaces what was delivered before. See
+    /// Called again for each part of a `multipart/x-mixed-replace` body; each part replaces the data delivered before. See
     /// <doc:OrderOfMessages>.
     func urlSession(
         _ session: URLSession,
@@ -166,23 +166,23 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
         didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition
 
-    /// The data task has become a download task: the last message about it.
+    /// Tells the delegate that the data task has become a download task; the last message about it.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask)
 
-    /// The data task has become a stream task: the last message about it.
+    /// Tells the delegate that the data task has become a stream task; the last message about it.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didBecome streamTask: URLSessionStreamTask)
 
-    /// The next bytes of the body. The transfer pauses while too many wait for this method to return.
+    /// Passes the next bytes of the body to the delegate. The transfer pauses while too many bytes wait for this method to return.
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data)
 
-    /// Asks whether to cache a response: answer with the proposed response, with another one, or with nil not to cache it.
+    /// Asks the delegate whether to cache a response. Answer with the proposed response, another one, or nil not to cache it.
     ///
     /// Called after the last byte of the body, for responses that may be stored. See <doc:Caching>.
     func urlSession(
@@ -192,7 +192,7 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     )
 
-    /// The async form of the method with a completion handler: a delegate implements one of the two.
+    /// The async form; a delegate implements one of the two.
     func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
@@ -200,14 +200,14 @@ public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
     ) async -> CachedURLResponse?
 }
 
-/// Messages about download tasks.
+/// Methods for events of download tasks.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloaddelegate>
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The download is complete. The file is removed when the method returns: open or move it before then.
+    /// Tells the delegate that the download is complete. The file is removed when the method returns; open or move it first.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
-    /// Bytes were written to the file: since the last message, in total, and expected in total (or
+    /// Tells the delegate how many bytes were written to the file, since the last message and in total, and are expected in total (or
     /// `NSURLSessionTransferSizeUnknown`).
     func urlSession(
         _ session: URLSession,
@@ -217,7 +217,7 @@ public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
         totalBytesExpectedToWrite: Int64
     )
 
-    /// The download continues after the first `fileOffset` bytes, which it had received before.
+    /// Tells the delegate that the download resumes after the first `fileOffset` bytes, which were received before.
     func urlSession(
         _ session: URLSession,
         downloadTask: URLSessionDownloadTask,

@@ -1,5 +1,5 @@
 extension URLSession {
-    /// What to do with a delayed request when it is due.
+    /// The ways to handle a delayed request that is due.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delayedrequestdisposition>
     public enum DelayedRequestDisposition: Int, Sendable {
@@ -11,7 +11,7 @@ extension URLSession {
         case cancel
     }
 
-    /// What to do about an authentication challenge.
+    /// The ways to answer an authentication challenge.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/authchallengedisposition>
     public enum AuthChallengeDisposition: Int, Sendable {
@@ -25,7 +25,7 @@ extension URLSession {
         case rejectProtectionSpace
     }
 
-    /// What to do with a task once its response has arrived.
+    /// The ways to continue a task after its response has arrived.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/responsedisposition>
     public enum ResponseDisposition: Int, Sendable {
@@ -35,8 +35,8 @@ extension URLSession {
         case allow
         /// Turn the task into a download task.
         case becomeDownload
-        /// Turn the task into a stream task, from which the response's body can be read. After a 101 to a request with an `Upgrade` field
-        /// it goes both ways; see <doc:StreamTasks>.
+        /// Turn the task into a stream task, from which the response's body can be read. After a 101 response to a request with an
+        /// `Upgrade` field, it is bidirectional; see <doc:StreamTasks>.
         case becomeStream
     }
 }

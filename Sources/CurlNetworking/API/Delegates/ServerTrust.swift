@@ -1,11 +1,11 @@
 import Foundation
 
-/// The authentication method of challenges about a server's certificate, answered by the session's delegate. See <doc:TLS>.
+/// The authentication method for challenges about a server's certificate, answered by the session's delegate. See <doc:TLS>.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlauthenticationmethodservertrust>
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
-/// The authentication method of challenges by servers that ask for a client certificate.
+/// The authentication method for challenges from servers that ask for a client certificate.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlauthenticationmethodclientcertificate>
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
@@ -14,17 +14,17 @@ public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMeth
 public struct ServerTrust: Sendable, Hashable, Codable {
     /// The requested host.
     public let host: String
-    /// The certificates as the server sent them, its own first, in DER. They prove nothing if there is a ``problem``.
+    /// The certificates as the server sent them, in DER, its own first. They prove nothing if there is a ``problem``.
     public let certificates: [Data]
-    /// What is wrong with them; nil if they were verified.
+    /// The problem with the certificates; nil if they were verified.
     public let problem: CertificateProblem?
-    /// OpenSSL's text about the verification: "ok", or why it failed.
+    /// OpenSSL's text about the verification: "ok", or the reason it failed.
     public let reason: String
 
     /// The server's certificates in PEM (RFC 7468).
     public var pemCertificates: [String] { certificates.map(PEM.encode) }
 
-    /// Whether the certificates are valid for the host by the session's rules.
+    /// Whether the certificates are valid for the host under the session's rules.
     public var isTrusted: Bool { problem == nil }
 }
 
@@ -41,20 +41,20 @@ extension URLProtectionSpace {
     public var distinguishedNames: [Data]? { (self as? HandshakeSpace)?.authorities }
 }
 
-/// Gives `URLCredential` its initialisers for TLS. Nothing else conforms.
+/// A protocol that gives `URLCredential` its TLS initialisers. No other type conforms.
 public protocol TLSCredential {}
 
 extension URLCredential: TLSCredential {}
 
 extension TLSCredential where Self == URLCredential {
-    /// Accepts a server with exactly these certificates, whether or not they were verified.
+    /// Creates a credential that accepts a server with exactly these certificates, verified or not.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredential/init(trust:)>
     public init(trust: ServerTrust) {
         self = HandshakeCredential(.trust(trust), .none)
     }
 
-    /// A client certificate. It is used for all of the session's connections to the host.
+    /// Creates a client certificate credential, used for all of the session's connections to the host.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredential/init(identity:certificates:persistence:)>
     public init(identity: TLSIdentity, persistence: URLCredential.Persistence = .forSession) {

@@ -1,24 +1,24 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// A task's metrics, request by request.
+/// The metrics of a task, request by request.
 ///
-/// A delegate receives them in `urlSession(_:task:didFinishCollecting:)`. Nothing is collected if neither the task nor its session has a
-/// delegate.
+/// A delegate receives the metrics in `urlSession(_:task:didFinishCollecting:)`. Nothing is collected if neither the task nor its session
+/// has a delegate.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics>
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
-    // @unchecked: `metrics` never changes and `transactions` guards itself.
+    // @unchecked: `metrics` never changes and `transactions` has its own lock.
     let metrics: TaskMetrics
-    /// Created on first use: many delegates never use it.
+    /// Created on first use, since many delegates never use it.
     private let transactions = Mutex<[URLSessionTaskTransactionMetrics]?>(nil)
 
     init(_ metrics: TaskMetrics) {
         self.metrics = metrics
     }
 
-    /// One for each request that the task made, in order: each redirect, answer to a challenge and retry adds one, but for those that are
-    /// repeated because a kept connection turned out to be closed.
+    /// The metrics of each request that the task made, in order. Each redirect, answer to a challenge and retry adds an entry, except for
+    /// retries after a kept connection turned out to be closed.
     ///
     /// Empty for a task that ended before its first request. Of more than 60, the first 10 and the last 50 are kept.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] {
@@ -30,10 +30,10 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         }
     }
 
-    /// From the creation of the task to its end.
+    /// The time from the task's creation to its end.
     open var taskInterval: DateInterval { metrics.interval }
 
-    /// How many redirects the task has followed.
+    /// The number of redirects that the task followed.
     open var redirectCount: Int { metrics.redirectCount }
 
     /// The task and its transactions, one per line.
@@ -43,7 +43,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         return lines.joined(separator: "\n")
     }
 
-    /// Where a response came from.
+    /// The source of a response.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/resourcefetchtype>
     public enum ResourceFetchType: Int, Sendable {
@@ -51,14 +51,14 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         case unknown
         /// From the network.
         case networkLoad
-        /// Pushed by the server before it was asked for; never on Linux.
+        /// Pushed by the server before it was requested; never on Linux.
         @available(swift, deprecated: 6.1, message: "Server push is not supported")
         case serverPush
         /// From the cache.
         case localCache
     }
 
-    /// How a host's name was resolved.
+    /// The protocol that resolved a host's name.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontaskmetrics/domainresolutionprotocol>
     public enum DomainResolutionProtocol: Int, Sendable {

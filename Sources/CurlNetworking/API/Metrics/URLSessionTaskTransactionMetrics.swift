@@ -2,12 +2,12 @@ import Foundation
 
 /// The metrics of one request of a task and its response.
 ///
-/// A date is nil if the event didn't happen: with a reused connection, nothing is resolved, connected or secured. Dates are exact to a
-/// microsecond relative to ``fetchStartDate``.
+/// A date is nil if the event didn't happen: on a reused connection, there is no name resolution, connection set-up or TLS handshake. Dates
+/// are accurate to a microsecond relative to ``fetchStartDate``.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontasktransactionmetrics>
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
-    // @unchecked: this never changes.
+    // @unchecked: never changes.
     private let hop: HopMetrics
 
     init(_ hop: HopMetrics) {
@@ -22,37 +22,37 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
     // MARK: - Dates
 
-    /// When the transport was given the request, after waiting for a free connection.
+    /// The time the transport received the request, after the wait for a free connection.
     open var fetchStartDate: Date? { hop.start }
 
-    /// When resolving the host's name began.
+    /// The time name resolution began.
     open var domainLookupStartDate: Date? { hop.domainLookupStart }
 
-    /// When the host's address was known.
+    /// The time the host's address was known.
     open var domainLookupEndDate: Date? { hop.domainLookupEnd }
 
-    /// When connecting began.
+    /// The time connecting began.
     open var connectStartDate: Date? { hop.connectStart }
 
-    /// When the TLS handshake began.
+    /// The time the TLS handshake began.
     open var secureConnectionStartDate: Date? { hop.secureConnectionStart }
 
-    /// When the TLS handshake ended.
+    /// The time the TLS handshake ended.
     open var secureConnectionEndDate: Date? { hop.secureConnectionEnd }
 
-    /// When the connection was established, including TLS.
+    /// The time the connection was established, including TLS.
     open var connectEndDate: Date? { hop.connectEnd }
 
-    /// When sending the request began.
+    /// The time sending the request began.
     open var requestStartDate: Date? { hop.requestStart }
 
-    /// When the request's last byte was handed to the transport; with libcurl 8.10, when it was sent.
+    /// The time the request's last byte was handed to the transport or, with libcurl 8.10, sent.
     open var requestEndDate: Date? { hop.requestEnd }
 
-    /// When the response's first byte arrived.
+    /// The time the response's first byte arrived.
     open var responseStartDate: Date? { hop.responseStart }
 
-    /// When the response was complete or broke off.
+    /// The time the response was complete or broke off.
     open var responseEndDate: Date? { hop.responseEnd }
 
     // MARK: - Connection
@@ -66,7 +66,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// Whether the connection had been opened for an earlier request.
     open var isReusedConnection: Bool { hop.isReusedConnection }
 
-    /// Where the response came from.
+    /// The source of the response.
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType {
         switch hop.source {
         case .network: .networkLoad
@@ -75,29 +75,29 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
         }
     }
 
-    /// How the name was resolved; the system doesn't say.
+    /// Always unknown, since the system doesn't say.
     open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
 
     // MARK: - Addresses
 
-    /// The local address, numeric.
+    /// The local address in numeric form.
     open var localAddress: String? { hop.statistics?.localAddress }
 
     /// The local port.
     open var localPort: String? { hop.statistics?.localPort.map(String.init) }
 
-    /// The remote address, numeric: the server's or a proxy's.
+    /// The remote address in numeric form: the server's or a proxy's.
     open var remoteAddress: String? { hop.statistics?.remoteAddress }
 
     /// The remote port.
     open var remotePort: String? { hop.statistics?.remotePort.map(String.init) }
 
-    /// The version of TLS; nil without TLS, and if libcurl doesn't use OpenSSL.
+    /// The negotiated TLS version; nil without TLS, or if libcurl doesn't use OpenSSL.
     open var negotiatedTLSProtocolVersion: tls_protocol_version_t? {
         hop.tls.flatMap { tls_protocol_version_t(rawValue: $0.protocolVersion) }
     }
 
-    /// The cipher suite of TLS; nil without TLS, if libcurl doesn't use OpenSSL, and for suites that the type has no case for.
+    /// The negotiated TLS cipher suite; nil without TLS, if libcurl doesn't use OpenSSL, or for suites without a case.
     open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
         hop.tls.flatMap { tls_ciphersuite_t(rawValue: $0.cipherSuite) }
     }
@@ -116,27 +116,27 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
 
     // MARK: - Sizes, in bytes
 
-    /// The request's head, as HTTP/1.1 would send it; HTTP/2 compresses it.
+    /// The size of the request's head in HTTP/1.1 form; HTTP/2 compresses it.
     open var countOfRequestHeaderBytesSent: Int64 { hop.statistics?.requestHeadSize ?? 0 }
 
-    /// The part of the request's body that was handed to the transport.
+    /// The size of the part of the request's body that was handed to the transport.
     open var countOfRequestBodyBytesSent: Int64 { hop.sentBodySize }
 
-    /// The size of the request's body before encoding: that of what was sent, as request bodies are never encoded.
+    /// The size of the request's body before encoding; the same as that sent, since request bodies are never encoded.
     open var countOfRequestBodyBytesBeforeEncoding: Int64 { hop.sentBodySize }
 
-    /// The response's heads, as HTTP/1.1 would send them, including informational responses and trailers.
+    /// The size of the response's heads in HTTP/1.1 form, including informational responses and trailers.
     open var countOfResponseHeaderBytesReceived: Int64 { hop.statistics?.responseHeadSize ?? 0 }
 
-    /// The response's body as received, possibly compressed, without the framing of chunks.
+    /// The size of the response's body as received, possibly compressed, without chunk framing.
     open var countOfResponseBodyBytesReceived: Int64 {
         hop.statistics?.responseBodySize ?? (hop.source == .other ? hop.receivedBodySize : 0)
     }
 
-    /// The response's body, decoded.
+    /// The size of the decoded response body.
     open var countOfResponseBodyBytesAfterDecoding: Int64 { hop.receivedBodySize }
 
-    /// The transaction in one line.
+    /// The transaction on one line.
     open override var description: String {
         let method = request.httpMethod ?? "GET"
         let status = (response as? HTTPURLResponse).map { "\($0.statusCode)" } ?? "no response"

@@ -1,18 +1,18 @@
 import Foundation
 
 extension CurlOptions {
-    /// What background sessions need to know on Linux, where no system service does their transfers. See <doc:BackgroundSessions>.
+    /// Options for background sessions on Linux, where no system service performs their transfers. See <doc:BackgroundSessions>.
     public struct Background: Sendable, Hashable {
-        /// The folder with the state of background transfers, on a local file system. It is created if necessary, and accessible to this
-        /// user only.
+        /// The folder for the state of background transfers, on a local file system. It is created if necessary, and accessible only to the
+        /// current user.
         ///
-        /// nil for `$XDG_STATE_HOME/curlnetworking/` (or `~/.local/state/curlnetworking/`) and
-        /// ``URLSessionConfiguration/sharedContainerIdentifier`` or the program's name. There is one agent for each folder.
+        /// nil selects `$XDG_STATE_HOME/curlnetworking/` (or `~/.local/state/curlnetworking/`) followed by
+        /// ``URLSessionConfiguration/sharedContainerIdentifier`` or the program's name. Each folder has its own agent.
         public var folder: URL?
 
-        /// The program that does the transfers.
+        /// The program that performs the transfers.
         ///
-        /// nil for the first of these: `$CURLNETWORKING_AGENT`; the program itself, if its `main` begins with
+        /// nil selects the first of these: `$CURLNETWORKING_AGENT`; the program itself, if its `main` begins with
         /// ``CurlBackgroundAgent/runIfStartedAsAgent()``; `curlnetworking-agent` beside the program, in `../libexec` from there, or in
         /// `$PATH`.
         public var agent: URL?
@@ -22,14 +22,14 @@ extension CurlOptions {
         /// root. A name without a slash is looked up in `$PATH`.
         public var launchCommand: [String] = []
 
-        /// The number of received bytes from which a download is resumed, not restarted, after the agent was killed. Fewer aren't worth a
-        /// record, and neither is their result if the program takes it within a second.
+        /// The number of received bytes from which a download is resumed, not restarted, after the agent was killed. Less progress isn't
+        /// recorded, nor is so small a download's result if the program takes it within a second.
         public var resumableSize: Int64 = 256 * 1024
 
-        /// How long an agent without tasks and programs keeps running. It waits at least ten seconds for the program that starts it.
+        /// How long an agent keeps running without tasks or programs. It waits at least ten seconds for the program that started it.
         public var idleTime: Duration = .seconds(30)
 
-        /// The defaults.
+        /// Creates the default options.
         public init() {}
     }
 }

@@ -25,7 +25,7 @@ extension CurlOptions.Names {
 }
 
 extension CurlOptions.HostOptions.Names {
-    /// - Parameter host: The host that the entry is for, if it is a single one.
+    /// - Parameter host: The entry's host, if it is for a single one.
     func validate(as name: String, of host: String?) throws(CurlOptionsError) {
         if let addresses {
             let option = "\(name).addresses"

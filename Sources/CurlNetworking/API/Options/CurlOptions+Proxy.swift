@@ -20,9 +20,9 @@ extension CurlOptions {
     /// configuration.curl.proxy = .server(proxy)
     /// ```
     ///
-    /// Coding writes the password; descriptions don't.
+    /// Encoding includes the password; descriptions don't.
     public struct ProxyServer: Sendable, Hashable, Codable {
-        /// The protocol that is spoken with the proxy.
+        /// The protocol spoken with the proxy.
         public enum Scheme: String, Sendable, CaseIterable, Codable {
             /// HTTP/1.1 without TLS. Requests for http URLs are sent to the proxy itself, all others through a tunnel (CONNECT).
             case http
@@ -38,24 +38,24 @@ extension CurlOptions {
             case socks5h
         }
 
-        /// The protocol that is spoken with the proxy.
+        /// The protocol spoken with the proxy.
         public var scheme: Scheme
         /// The proxy's name or address; IPv6 with or without brackets.
         public var host: String
         /// The proxy's port, 1 to 65535.
         public var port: Int
 
-        /// The user name; the default is nil, for none. An HTTP proxy is sent user name and password when it asks for them with Digest,
-        /// NTLM or Basic, before a delegate is asked; a SOCKS proxy with each connection (SOCKS 4 only the name). They are never sent to
-        /// anyone else.
+        /// The user name; the default is nil, for none. User name and password are sent to an HTTP proxy when it asks for them with Digest,
+        /// NTLM or Basic, before a delegate is asked, and to a SOCKS proxy with each connection (SOCKS 4 only the name). They are never
+        /// sent anywhere else.
         public var user: String?
-        /// The password that goes with ``user``; the default is nil, for an empty one.
+        /// The password for ``user``; the default is nil, for an empty one.
         public var password: String?
 
         /// Hosts that requests are sent to directly. The default is none.
         ///
         /// - `"example.com"` and `".example.com"`: the host and all hosts below it;
-        /// - `"*.example.com"`: only the hosts below it; any other star matches any text;
+        /// - `"*.example.com"`: only the hosts below it; any other asterisk matches any text;
         /// - `"192.0.2.7"`, `"2001:db8::1"`, `"10.0.0.0/8"`, `"10/8"`, `"2001:db8::/32"`: hosts that URLs name by their address;
         /// - each of the names and addresses followed by `":8080"`, IPv6 in brackets: that port only;
         /// - `"<local>"`: names without a dot; `"*"`: everything.
@@ -68,20 +68,21 @@ extension CurlOptions {
         /// [CURLOPT_HTTPPROXYTUNNEL](https://curl.se/libcurl/c/CURLOPT_HTTPPROXYTUNNEL.html).
         public var alwaysTunnels = false
 
-        /// A PEM file with the certificate authorities to trust, instead of the system's, for a proxy of the scheme ``Scheme/https``. nil,
-        /// the default, for the system's; ``CurlOptions/tls`` is for servers only. Source:
+        /// A PEM file with the certificate authorities to trust for a proxy with the scheme ``Scheme/https``; nil, the default, for the
+        /// system's. ``CurlOptions/tls`` applies only to servers. Source:
         /// [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
         public var certificateAuthorities: URL?
 
-        /// A proxy without credentials or exceptions.
+        /// Creates a proxy without credentials or exceptions.
         public init(_ scheme: Scheme = .http, host: String, port: Int) {
             self.scheme = scheme
             self.host = host
             self.port = port
         }
 
-        /// A proxy from the text of an environment variable, such as `http://user:p%40ss@proxy.example.com:3128`. User name and password
-        /// are percent-decoded. The default scheme is `http`, the default port 1080, or 443 for `https`. nil for anything else.
+        /// Creates a proxy from the value of an environment variable, such as `http://user:p%40ss@proxy.example.com:3128`. User name and
+        /// password are percent-decoded. The default scheme is `http`, the default port 1080, or 443 for `https`. Returns nil for any other
+        /// text.
         public init?(_ url: String) {
             guard let server = try? ProxyAddress.server(url) else { return nil }
             self = server
@@ -93,7 +94,7 @@ extension CurlOptions.ProxyServer: CustomStringConvertible, CustomDebugStringCon
     /// The proxy's URL, without user name and password.
     public var description: String { "\(scheme.rawValue)://\(HostSpelling.bracketed(host)):\(port)" }
 
-    /// ``description``: without user name and password.
+    /// The same as ``description``, without user name and password.
     public var debugDescription: String { description }
 
     /// Everything but the password.

@@ -2,13 +2,13 @@ import CurlTransport
 import Foundation
 
 extension CurlOptions {
-    /// Which certificates connections trust and present, and how they are encrypted. See <doc:TLS>.
+    /// Options for the certificates to trust and to present, and for encryption. See <doc:TLS>.
     ///
-    /// Files are read when they are first needed. If one can't be read, the tasks that need it fail with `URLError.secureConnectionFailed`,
-    /// or with `URLError.clientCertificateRejected` if it is an identity's, and the error says so. An identity's are read again for each
-    /// connection; authorities and revocation lists are when they have changed.
+    /// Files are read when they are first needed. If a file can't be read, the tasks that need it fail with
+    /// `URLError.secureConnectionFailed`, or with `URLError.clientCertificateRejected` if it belongs to an identity, and the error says so.
+    /// An identity's files are reread for each connection, authorities and revocation lists after they have changed.
     public struct TLSOptions: Sendable, Hashable {
-        /// Where the certificates of authorities are read from.
+        /// A source of certificate authorities' certificates.
         public enum CertificateSource: Sendable, Hashable, Codable {
             /// A file with certificates in PEM, or a single one in DER.
             case file(URL)
@@ -20,9 +20,9 @@ extension CurlOptions {
 
         /// The authorities to trust; nil, the default, for the system's.
         ///
-        /// The system's are those that libcurl was built with, unless the environment names others when the session is created:
-        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons, of which some may be missing. If either is
-        /// set, nothing else is trusted. The files are read when a connection needs them, and again once they have changed. Source:
+        /// The system's authorities are those that libcurl was built with, unless the environment names others when the session is created:
+        /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons, some of which may be missing. If either is
+        /// set, nothing else is trusted. The files are read when a connection needs them, and again after they have changed. Source:
         /// [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
         /// [SSL_CERT_FILE](https://docs.openssl.org/3.0/man3/X509_get_default_cert_file/).
         public var trustRoots: [CertificateSource]?
@@ -34,30 +34,31 @@ extension CurlOptions {
 
         /// Files with certificate revocation lists, PEM or DER. None by default.
         ///
-        /// If there are any, every certificate of a chain must be covered by a currently valid list of its issuer (RFC 5280 §6.3). Needs
+        /// If there are any, every certificate of a chain must be covered by a currently valid list from its issuer (RFC 5280 §6.3). Needs
         /// a libcurl that uses OpenSSL. Source: [CURLOPT_CRLFILE](https://curl.se/libcurl/c/CURLOPT_CRLFILE.html).
         public var revocationLists: [URL] = []
 
-        /// The certificate for servers that ask for one; nil, the default, for none.
+        /// The client certificate for servers that ask for one; nil, the default, for none.
         public var identity: TLSIdentity?
 
-        /// The oldest version to speak, instead of ``URLSessionConfiguration/tlsMinimumSupportedProtocolVersion``.
+        /// The minimum TLS version; overrides ``URLSessionConfiguration/tlsMinimumSupportedProtocolVersion``.
         public var minimumVersion: tls_protocol_version_t?
 
-        /// The newest version to speak, instead of ``URLSessionConfiguration/tlsMaximumSupportedProtocolVersion``.
+        /// The maximum TLS version; overrides ``URLSessionConfiguration/tlsMaximumSupportedProtocolVersion``.
         public var maximumVersion: tls_protocol_version_t?
 
-        /// The cipher suites of TLS 1.2 and older, by their OpenSSL names, the preferred first; nil, the default, for libcurl's.
+        /// The cipher suites of TLS 1.2 and older, by their OpenSSL names, in order of preference; nil, the default, for libcurl's.
         ///
         /// Source: [CURLOPT_SSL_CIPHER_LIST](https://curl.se/libcurl/c/CURLOPT_SSL_CIPHER_LIST.html).
         public var cipherSuites: [String]?
 
-        /// The cipher suites of TLS 1.3, by their OpenSSL names, such as `"TLS_AES_128_GCM_SHA256"`, the preferred first; nil for libcurl's.
+        /// The cipher suites of TLS 1.3, by their OpenSSL names, such as `"TLS_AES_128_GCM_SHA256"`, in order of preference; nil for
+        /// libcurl's.
         ///
         /// Source: [CURLOPT_TLS13_CIPHERS](https://curl.se/libcurl/c/CURLOPT_TLS13_CIPHERS.html).
         public var tls13CipherSuites: [String]?
 
-        /// The default options.
+        /// Creates the default options.
         public init() {}
     }
 }
@@ -70,7 +71,7 @@ extension CurlOptions.TLSOptions: Codable {
         case tls13CipherSuites
     }
 
-    /// Options that were written by `encode(to:)`.
+    /// Decodes options written by `encode(to:)`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         trustRoots = try container.decodeIfPresent([CertificateSource].self, forKey: .trustRoots)
@@ -83,7 +84,7 @@ extension CurlOptions.TLSOptions: Codable {
         tls13CipherSuites = try container.decodeIfPresent([String].self, forKey: .tls13CipherSuites)
     }
 
-    /// Writes the options, including the identity's passphrase.
+    /// Encodes the options, including the identity's passphrase.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(trustRoots, forKey: .trustRoots)
@@ -154,7 +155,7 @@ extension CurlOptions.TLSOptions {
 }
 
 extension CurlOptions.TLSOptions.CertificateSource {
-    /// What can be told without reading a file.
+    /// A fault that is evident without reading a file.
     fileprivate var fault: String? {
         switch self {
         case .file(let url): url.isFileURL ? nil : "\(url.absoluteString) isn't the URL of a file."
@@ -166,7 +167,7 @@ extension CurlOptions.TLSOptions.CertificateSource {
 }
 
 extension CurlOptions {
-    /// A line for each entry whose servers aren't verified.
+    /// One line for each entry whose servers aren't verified.
     var warnings: [String] {
         hosts.patterns.sorted().filter { hosts[$0].trustsAnyCertificate == true }.map { pattern in
             "CurlNetworking: certificates of \"\(pattern)\" are not verified (trustsAnyCertificate): anyone can impersonate it"
@@ -175,7 +176,7 @@ extension CurlOptions {
 }
 
 extension CurlOptions.HostOptions {
-    /// Pins have libcurl's form.
+    /// Pins must have libcurl's form.
     func validateTLS(as name: String) throws(CurlOptionsError) {
         try tls?.validate(as: "\(name).tls")
         guard let publicKeyPins else { return }

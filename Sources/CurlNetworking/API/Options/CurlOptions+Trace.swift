@@ -1,14 +1,14 @@
 import Foundation
 
 extension CurlOptions {
-    /// Receives what libcurl logs about each transfer: its messages, the heads sent and received, TLS records, and optionally the bodies.
-    /// Like `curl --verbose`, task by task.
+    /// A handler for libcurl's log of each transfer: its messages, the heads sent and received, TLS records and, optionally, bodies; like
+    /// `curl --verbose`, but per task.
     ///
     /// ```swift
     /// configuration.curl.trace = .init { task, event in print(task.taskIdentifier, event) }
     /// ```
     ///
-    /// Costs nothing unless it is set. See <doc:EscapeHatches>.
+    /// A trace costs nothing unless it is set. See <doc:EscapeHatches>.
     ///
     /// Source: [CURLOPT_DEBUGFUNCTION](https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html).
     public struct Trace: Sendable {
@@ -17,33 +17,33 @@ extension CurlOptions {
 
         /// Whether credentials are replaced by `<redacted>`; the default is true.
         ///
-        /// Replaced are the values of ``redactedFields``, user names and passwords in URLs, and FTP passwords. A secret elsewhere, such as
-        /// in a query, isn't recognised.
+        /// This covers the values of ``redactedFields``, user names and passwords in URLs, and FTP passwords. Secrets elsewhere, such as in
+        /// a query, aren't recognised.
         public var redactsCredentials = true
 
-        /// The header fields whose values are replaced, in any case. Add your own, such as `X-Api-Key`.
+        /// The header fields whose values are replaced; case doesn't matter. Add your own, such as `X-Api-Key`.
         public var redactedFields: Set<String> = [
             "Authorization", "Proxy-Authorization", "Cookie", "Cookie2", "Set-Cookie", "Set-Cookie2",
         ]
 
         let handler: @Sendable (URLSessionTask, CurlTraceEvent) -> Void
 
-        /// A trace.
+        /// Creates a trace.
         ///
-        /// - Parameter handler: Called on a serial queue of the session's own, one event at a time and in libcurl's order; neither on the
-        ///   delegate queue nor on the event loop. Up to 4 MiB of events wait for a slow handler. Further ones are left out, and an event of
-        ///   the kind ``CurlTraceEvent/Kind/omitted`` says so.
+        /// - Parameter handler: Called on a private serial queue of the session (not the delegate queue or the event loop), one event at a
+        ///   time and in libcurl's order. Up to 4 MiB of events wait for a slow handler; further ones are dropped, which an event of the
+        ///   kind ``CurlTraceEvent/Kind/omitted`` reports.
         public init(_ handler: @escaping @Sendable (URLSessionTask, CurlTraceEvent) -> Void) {
             self.handler = handler
         }
     }
 }
 
-/// Something that libcurl logged about a transfer.
+/// An event in libcurl's log of a transfer.
 public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
-    /// What an event is.
+    /// The kinds of events.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// One of libcurl's messages, one line.
+        /// One of libcurl's messages, on one line.
         case text
         /// A line of a received head, or of an FTP server's reply; an empty line ends a head.
         case headerIn
@@ -57,16 +57,16 @@ public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
         case tlsIn
         /// A sent message of the TLS handshake, or the header of a sent TLS record.
         case tlsOut
-        /// Events were left out because the handler was too slow; ``CurlTraceEvent/text`` says how many. It comes in their place, with the
-        /// task and the time of the first of them; the others may have been about other tasks.
+        /// Events were dropped because the handler was too slow; ``CurlTraceEvent/text`` says how many. This event takes their place, with
+        /// the task and time of the first; the others may have concerned other tasks.
         case omitted
     }
 
-    /// What kind of event it is.
+    /// The kind of event.
     public let kind: Kind
-    /// When libcurl logged it.
+    /// The time libcurl logged the event.
     public let time: Date
-    /// The bytes; a line without its line end.
+    /// The bytes; for a line, without its line ending.
     public let bytes: Data
 
     init(_ kind: Kind, time: Date, _ bytes: Data) {
@@ -75,10 +75,10 @@ public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// The bytes as UTF-8, with replacement characters for anything else.
+    /// The bytes decoded as UTF-8; anything else becomes replacement characters.
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// One line, as `curl --verbose` would print it.
+    /// The event on one line, as `curl --verbose` would print it.
     public var description: String {
         switch kind {
         case .text, .omitted: "* \(text)"

@@ -1,11 +1,11 @@
 import CurlTransport
 import Foundation
 
-/// An option with a value that no session can be created with.
+/// An invalid option, with which no session can be created.
 public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
     /// The option's name, as written after `configuration.curl.`.
     public let option: String
-    /// What is wrong with its value, or what kind of libcurl it needs and which is linked.
+    /// The fault in the option's value, or the kind of libcurl that it needs and the one that is linked.
     public let reason: String
 
     init(_ option: String, _ reason: String) {
@@ -13,26 +13,24 @@ public struct CurlOptionsError: LocalizedError, CustomStringConvertible, Sendabl
         self.reason = reason
     }
 
-    /// The linked libcurl is older than `version`.
     init(_ option: String, needs version: CurlVersion) {
         self.init(option, "It needs libcurl \(version) or newer; \(CurlLibrary.versionText) is linked.")
     }
 
-    /// The linked libcurl was built without `feature`.
     init(_ option: String, lacking feature: String) {
         let need = "It needs a libcurl that was built with \(feature)"
         self.init(option, "\(need), and the linked \(CurlLibrary.versionText) was not.")
     }
 
-    /// Option and reason in one line.
+    /// The option and the reason on one line.
     public var description: String { "curl.\(option): \(reason)" }
 
-    /// ``description``, which is also the `localizedDescription`.
+    /// The same as ``description``; also the `localizedDescription`.
     public var errorDescription: String? { description }
 }
 
 extension CurlOptions {
-    /// Throws for the first option that is invalid or that the linked libcurl lacks. Creating a session with such options traps.
+    /// Throws an error for the first option that is invalid or that the linked libcurl lacks. Creating a session with such options traps.
     public func validate() throws(CurlOptionsError) {
         guard temporaryDirectory.isFileURL else {
             let problem = "\(temporaryDirectory.absoluteString) isn't the URL of a folder."

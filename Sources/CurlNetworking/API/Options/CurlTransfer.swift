@@ -4,10 +4,11 @@ import Foundation
 /// A transfer that is about to start, on which ``CurlOptions/configureTransfer`` can set libcurl options.
 ///
 /// Options have libcurl's own names, with or without `CURLOPT_`: `"TCP_FASTOPEN"`. They are checked against the linked libcurl's own table
-/// of options, so an unknown name or a value of the wrong kind is an error. Use it only within the call, on the event loop's thread.
+/// of options, so an unknown name or a value of the wrong kind is an error. Use a transfer only within the call, on the event loop's
+/// thread.
 public struct CurlTransfer: ~Copyable {
     private let easy: EasyHandle
-    /// Of the options set so far.
+    /// The strongest effect so far.
     private(set) var effect = OptionEffect.connection
 
     init(_ easy: EasyHandle) {
@@ -25,21 +26,21 @@ public struct CurlTransfer: ~Copyable {
         try set(option, value ? 1 : 0)
     }
 
-    /// Sets an option that takes a text; nil resets it. The text must not contain NUL, CR or LF.
+    /// Sets an option that takes a string; nil resets it. The string must not contain NUL, CR or LF.
     public mutating func set(_ option: CurlOption, _ value: String?) throws(CurlTransferError) {
         let named = try find(option, .string)
         if let value { try Self.check([value], of: option) }
         try perform(option, named) { easy throws(TransferFailure) in try easy.set(named, string: value) }
     }
 
-    /// Sets an option that takes a list of texts; an empty list resets it. No text may contain NUL, CR or LF.
+    /// Sets an option that takes a list of strings; an empty list resets it. No string may contain NUL, CR or LF.
     public mutating func set(_ option: CurlOption, _ value: [String]) throws(CurlTransferError) {
         let named = try find(option, .list)
         try Self.check(value, of: option)
         try perform(option, named) { easy throws(TransferFailure) in try easy.set(named, list: value) }
     }
 
-    /// Sets an option that takes bytes, one whose name ends with `_BLOB`. libcurl copies them.
+    /// Sets an option that takes bytes, one whose name ends with `_BLOB`. libcurl copies the bytes.
     public mutating func set(_ option: CurlOption, _ value: Data) throws(CurlTransferError) {
         let named = try find(option, .blob)
         try perform(option, named) { easy throws(TransferFailure) in
@@ -82,16 +83,16 @@ public struct CurlTransfer: ~Copyable {
 ///
 /// Source: <https://curl.se/libcurl/c/curl_easy_setopt.html>
 public struct CurlOption: Sendable, Hashable, ExpressibleByStringLiteral {
-    /// In upper case, without `CURLOPT_`.
+    /// The name in upper case, without `CURLOPT_`.
     public let name: String
 
-    /// An option by its name. Whether the linked libcurl has it is checked when it is set.
+    /// Creates an option from its name. Whether the linked libcurl has it is checked when it is set.
     public init(_ name: String) {
         let name = name.uppercased()
         self.name = name.hasPrefix("CURLOPT_") ? String(name.dropFirst(8)) : name
     }
 
-    /// An option by its name.
+    /// Creates an option from its name.
     public init(stringLiteral name: String) {
         self.init(name)
     }
@@ -101,7 +102,7 @@ public struct CurlOption: Sendable, Hashable, ExpressibleByStringLiteral {
 public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendable, Equatable {
     /// The option.
     public let option: CurlOption
-    /// Why it could not be set.
+    /// The reason it could not be set.
     public let reason: String
     /// libcurl's `CURLcode`, if libcurl itself rejected the option or its value.
     public let code: Int?
@@ -112,9 +113,9 @@ public struct CurlTransferError: LocalizedError, CustomStringConvertible, Sendab
         self.code = code
     }
 
-    /// Option and reason in one line.
+    /// The option and the reason on one line.
     public var description: String { "CURLOPT_\(option.name): \(reason)" }
 
-    /// ``description``, which is also the `localizedDescription`.
+    /// The same as ``description``; also the `localizedDescription`.
     public var errorDescription: String? { description }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-// Text from bytes. Apple's Foundation has these sequences; Foundation on Linux doesn't.
+// Apple's Foundation has these sequences; Foundation on Linux doesn't.
 
 extension AsyncSequence where Element == UInt8 {
     /// The bytes as lines of UTF-8 text.
@@ -10,8 +10,8 @@ extension AsyncSequence where Element == UInt8 {
     /// ``URLSession/AsyncBytes/chunks`` instead.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
-    /// The bytes as characters of UTF-8 text. A character can have any number of accents; one with more than 4096 Unicode scalars comes in parts
-    /// of that length.
+    /// The bytes as characters of UTF-8 text. A character can have any number of combining marks; one with more than 4096 Unicode scalars
+    /// is split into parts of that length.
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 
     /// The bytes as Unicode scalars of UTF-8 text; anything that isn't UTF-8 becomes U+FFFD.
@@ -36,7 +36,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
         Iterator(base: base.makeAsyncIterator())
     }
 
-    /// Decodes as it reads.
+    /// An iterator that decodes as it reads.
     public struct Iterator: AsyncIteratorProtocol {
         private var base: Base.AsyncIterator
         /// A byte that ended an invalid sequence and begins the next one.
@@ -46,12 +46,12 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             self.base = base
         }
 
-        /// The next scalar; nil at the end, and after an error.
+        /// Returns the next scalar; nil at the end and after an error.
         public mutating func next() async throws -> Unicode.Scalar? {
             try await next(isolation: nil)
         }
 
-        /// The next Unicode scalar, without leaving the caller's actor.
+        /// Returns the next Unicode scalar, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
             guard let first = try await nextByte(isolation: actor) else { return nil }
             guard let (length, initial) = Self.lead(first) else { return Self.replacement }
@@ -77,7 +77,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
 
         private static var replacement: Unicode.Scalar { "\u{FFFD}" }
 
-        /// The length in bytes of a sequence that begins with `byte`, and the payload bits of that byte.
+        /// The length in bytes of a sequence that begins with `byte`, and that byte's payload bits.
         private static func lead(_ byte: UInt8) -> (length: Int, bits: UInt32)? {
             switch byte {
             case 0x00...0x7f: (1, UInt32(byte))
@@ -88,7 +88,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             }
         }
 
-        /// The second byte shows overlong forms, surrogates and values above U+10FFFF (Unicode, table 3-7).
+        /// The second byte reveals overlong forms, surrogates and values above U+10FFFF (Unicode, table 3-7).
         private static func isContinuation(_ byte: UInt8, at position: Int, after lead: UInt8) -> Bool {
             guard position == 1 else { return 0x80...0xbf ~= byte }
             return switch lead {
@@ -120,12 +120,12 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
         Iterator(scalars: scalars.makeAsyncIterator())
     }
 
-    /// Reads one scalar ahead, since only that one shows where a character ends.
+    /// An iterator that reads one scalar ahead, which shows where a character ends.
     public struct Iterator: AsyncIteratorProtocol {
         private var scalars: AsyncUnicodeScalarSequence<Base>.Iterator
         private var text = ""
         private var count = 0
-        /// Public for Foundation's own text. Asking the text itself would look at all of it for each scalar.
+        /// Public for Foundation's own text types. Asking `text` would scan all of it for each scalar.
         private var recognizer = Unicode._CharacterRecognizer()
 
         /// In scalars.
@@ -135,12 +135,12 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             self.scalars = scalars
         }
 
-        /// The next character; nil at the end, and after an error.
+        /// Returns the next character; nil at the end and after an error.
         public mutating func next() async throws -> Character? {
             try await next(isolation: nil)
         }
 
-        /// The next character, without leaving the caller's actor.
+        /// Returns the next character, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Character? {
             while let scalar = try await nextScalar(isolation: actor) {
                 if count == Self.longest { recognizer = Unicode._CharacterRecognizer() }
@@ -156,7 +156,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             return text.first
         }
 
-        /// After an error, what has been read isn't a character.
+        /// After an error, the scalars read so far don't form a character.
         private mutating func nextScalar(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
             do {
                 return try await scalars.next(isolation: actor)
@@ -168,7 +168,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
     }
 }
 
-/// The lines in a sequence of UTF-8 bytes, without their ends, and without empty ones.
+/// The non-empty lines in a sequence of UTF-8 bytes, without their line endings.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/asynclinesequence>
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
@@ -186,7 +186,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         Iterator(base: base.makeAsyncIterator())
     }
 
-    /// Decodes line by line.
+    /// An iterator that decodes line by line.
     public struct Iterator: AsyncIteratorProtocol {
         private var base: Base.AsyncIterator
         private var line: [UInt8] = []
@@ -195,12 +195,12 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             self.base = base
         }
 
-        /// The next line; nil at the end, and after an error.
+        /// Returns the next line; nil at the end and after an error.
         public mutating func next() async throws -> String? {
             try await next(isolation: nil)
         }
 
-        /// The next line, without leaving the caller's actor.
+        /// Returns the next line, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
             while let byte = try await nextByte(isolation: actor) {
                 line.append(byte)
@@ -212,7 +212,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             return takeLine()
         }
 
-        /// After an error, what has been read isn't a line.
+        /// After an error, the bytes read so far don't form a line.
         private mutating func nextByte(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
             do {
                 return try await base.next(isolation: actor)
@@ -228,7 +228,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             return String(decoding: line, as: UTF8.self)
         }
 
-        /// The length of the line end that `line` ends with, in bytes. In CR LF the CR ends the line, and the LF an empty one.
+        /// The length in bytes of the line ending at the end of `line`. In CR LF, the CR ends the line and the LF an empty one.
         private static func lengthOfLineEnd(of line: [UInt8]) -> Int {
             switch line[line.count - 1] {
             case 0x0a...0x0d: 1

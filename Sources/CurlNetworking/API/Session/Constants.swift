@@ -1,6 +1,6 @@
 import Foundation
 
-// Names that the stock module exports aren't declared again, since they would be ambiguous where both are visible:
+// Names that the stock module exports aren't redeclared, since they would be ambiguous where both modules are visible:
 // `NSURLSessionTransferSizeUnknown` and `URLSessionDownloadTaskResumeData`.
 
 /// The key of a failed download's resume data in its error's `userInfo`; the value is `Data`.
@@ -14,28 +14,28 @@ public let NSURLSessionDownloadTaskResumeData: String = URLSessionDownloadTaskRe
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlsessionuploadtaskresumedata>
 public let NSURLSessionUploadTaskResumeData: String = "NSURLSessionUploadTaskResumeData"
 
-/// The key, in an error's `userInfo`, of why a network may not be used; the value is the raw value of a
+/// The key, in an error's `userInfo`, of the reason a network may not be used; the value is the raw value of a
 /// `URLError.NetworkUnavailableReason`, an `Int`.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/nsurlerrornetworkunavailablereasonkey>
 public let NSURLErrorNetworkUnavailableReasonKey: String = "NSURLErrorNetworkUnavailableReasonKey"
 
 extension URLError {
-    /// Why a network may not be used.
+    /// The reason a network may not be used.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/networkunavailablereason-swift.enum>
     public enum NetworkUnavailableReason: Int, Sendable {
-        /// It is cellular.
+        /// The network is cellular.
         case cellular
-        /// The system considers it expensive.
+        /// The system considers the network expensive.
         case expensive
-        /// It is in Low Data Mode.
+        /// The network is in Low Data Mode.
         case constrained
-        /// It is a satellite network or similar.
+        /// The network is a satellite network or similar.
         case ultraConstrained
     }
 
-    /// Why a network may not be used, if the error says so. Errors of this module never do: Linux doesn't distinguish networks that
+    /// The reason a network may not be used, if the error has one. Errors of this module never do: Linux doesn't distinguish networks that
     /// way.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/networkunavailablereason-swift.property>
@@ -43,7 +43,7 @@ extension URLError {
         (userInfo[NSURLErrorNetworkUnavailableReasonKey] as? Int).flatMap(NetworkUnavailableReason.init)
     }
 
-    /// The trust that failed, if a delegate was asked about it; nil for other errors.
+    /// The trust that failed evaluation, if a delegate was asked about it; nil for other errors.
     ///
     /// Apple's property is a `SecTrust`. Source:
     /// <https://developer.apple.com/documentation/foundation/urlerror/failureurlpeertrust>
@@ -74,20 +74,20 @@ extension URLError {
 }
 
 extension URLError {
-    /// Why a task of a background session was cancelled by someone other than the program.
+    /// The reason a background session's task was cancelled by something other than the program.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.enum>
     public enum BackgroundTaskCancelledReason: Int, Sendable {
-        /// The user has ended the program's background transfers: `curlnetworking-agent --cancel-all` or
+        /// The user ended the program's background transfers: `curlnetworking-agent --cancel-all` or
         /// ``CurlBackgroundAgent/cancelAllTasks(of:)``.
         case userForceQuitApplication
         /// Background transfers are not allowed. Doesn't happen on Linux.
         case backgroundUpdatesDisabled
-        /// Doesn't happen on Linux: a task that the agent has no space for fails with `cannotWriteToFile`, and isn't cancelled.
+        /// Doesn't happen on Linux: a task that the agent has no space for fails with `cannotWriteToFile` instead.
         case insufficientSystemResources
     }
 
-    /// Why the task was cancelled; nil unless someone other than the program has cancelled it in a background session.
+    /// The reason the task was cancelled; nil unless something other than the program cancelled it in a background session.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlerror/backgroundtaskcancelledreason-swift.property>
     public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? {

@@ -1,10 +1,10 @@
 import Foundation
 
-// The async methods. Each cancels its transfer when its Swift task is cancelled. The result is delivered from the event loop, without going
-// through the delegate queue.
+// Each async method cancels its transfer when its Swift task is cancelled. Results are delivered from the event loop, bypassing the
+// delegate queue.
 
 extension URLSession {
-    /// The response to `request`, and its whole body.
+    /// Returns the response to `request`, and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(for:delegate:)>
     ///
@@ -18,7 +18,7 @@ extension URLSession {
         }
     }
 
-    /// The response to a GET of `url`, and its whole body.
+    /// Returns the response to a GET for `url`, and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(from:delegate:)>
     ///
@@ -30,7 +30,7 @@ extension URLSession {
         try await data(for: makeRequest(url), delegate: delegate)
     }
 
-    /// Sends `request` with the file's content, and returns the response and its whole body.
+    /// Sends `request` with the file's contents, and returns the response and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:fromfile:delegate:)>
     ///
@@ -60,8 +60,8 @@ extension URLSession {
         }
     }
 
-    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks for the body's file on the
-    /// caller's thread, which may wait for the file system.
+    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks up the body's file on the
+    /// caller's thread, which may block on the file system.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(resumefrom:delegate:)>
     ///
@@ -75,7 +75,7 @@ extension URLSession {
         }
     }
 
-    /// The response to `request`, and a temporary file with its body. Moving or removing the file is up to the caller.
+    /// Returns the response to `request`, and a temporary file with its body. The caller must move or remove the file.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(for:delegate:)>
     ///
@@ -89,7 +89,7 @@ extension URLSession {
         }
     }
 
-    /// The response to a GET of `url`, and a temporary file with its body. Moving or removing the file is up to the caller.
+    /// Returns the response to a GET for `url`, and a temporary file with its body. The caller must move or remove the file.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(from:delegate:)>
     ///
@@ -101,7 +101,7 @@ extension URLSession {
         try await download(for: makeRequest(url), delegate: delegate)
     }
 
-    /// Resumes a download; see ``downloadTask(withResumeData:)``. Moving or removing the file is up to the caller.
+    /// Resumes a download; see ``downloadTask(withResumeData:)``. The caller must move or remove the file.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(resumefrom:delegate:)>
     ///
@@ -117,7 +117,7 @@ extension URLSession {
 
     /// The tasks that are neither completed nor cancelled, by kind.
     ///
-    /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
+    /// In a background session, this doesn't wait until the delegate has been told of tasks that ended earlier, unlike
     /// ``URLSession/getTasksWithCompletionHandler(_:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/tasks>
@@ -130,7 +130,7 @@ extension URLSession {
 
     /// All tasks that are neither completed nor cancelled.
     ///
-    /// In a background session this doesn't wait until the delegate has been told of the tasks that had ended before, unlike
+    /// In a background session, this doesn't wait until the delegate has been told of tasks that ended earlier, unlike
     /// ``URLSession/getAllTasks(completionHandler:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/alltasks>
@@ -141,7 +141,7 @@ extension URLSession {
         }
     }
 
-    /// Runs the task that `make` creates for the continuation. The response is made here, and not on the event loop.
+    /// Runs the task that `make` creates for the continuation. The response object is created here, not on the event loop.
     private func load<Body>(
         _ delegate: (any URLSessionTaskDelegate)?,
         make: (UnsafeContinuation<(Body, TaskResponse), any Error>) -> URLSessionTask
@@ -160,15 +160,15 @@ extension URLSession {
     }
 }
 
-/// Programs and libraries have methods of their own by these names, written while the stock module had none. What a protocol's extension
-/// adds gives way to them, in calls, in a subclass, and where a protocol requires it.
+/// Programs and libraries define methods with these names, written while the stock module had none. Members of a protocol extension give
+/// way to them, in calls, in subclasses and as protocol witnesses.
 public protocol _URLSessionAdditions: AnyObject {}
 
 extension URLSession: _URLSessionAdditions {}
 
 extension _URLSessionAdditions where Self: URLSession {
-    /// Makes later requests use new connections, and waits for storages and for a background session's agent, as
-    /// ``flush(completionHandler:)`` does.
+    /// Makes later requests use new connections, and waits for storages and a background session's agent, as ``flush(completionHandler:)``
+    /// does.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     public func flush() async {
@@ -177,7 +177,7 @@ extension _URLSessionAdditions where Self: URLSession {
         }
     }
 
-    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections.
+    /// Removes the session's cookies, cached responses and credentials, and makes later requests use new connections.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/reset(completionhandler:)>
     public func reset() async {
@@ -186,9 +186,9 @@ extension _URLSessionAdditions where Self: URLSession {
         }
     }
 
-    // Without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol's requirement.
+    // Without a delegate, as on Apple's platforms: a default argument doesn't satisfy a protocol requirement.
 
-    /// The response to `request`, and its whole body.
+    /// Returns the response to `request`, and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(for:delegate:)>
     ///
@@ -197,7 +197,7 @@ extension _URLSessionAdditions where Self: URLSession {
         try await data(for: request, delegate: nil)
     }
 
-    /// The response to a GET of `url`, and its whole body.
+    /// Returns the response to a GET for `url`, and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/data(from:delegate:)>
     ///
@@ -206,7 +206,7 @@ extension _URLSessionAdditions where Self: URLSession {
         try await data(from: url, delegate: nil)
     }
 
-    /// Sends `request` with the file's content, and returns the response and its whole body.
+    /// Sends `request` with the file's contents, and returns the response and its whole body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(for:fromfile:delegate:)>
     ///

@@ -1,7 +1,7 @@
 import Foundation
 
 extension _URLSessionAdditions where Self: URLSession {
-    /// The response to `request`, and its body as it arrives.
+    /// Returns the response to `request`, and its body as it arrives.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/bytes(for:delegate:)>
     ///
@@ -24,7 +24,7 @@ extension _URLSessionAdditions where Self: URLSession {
         }
     }
 
-    /// The response to a GET of `url`, and its body as it arrives.
+    /// Returns the response to a GET for `url`, and its body as it arrives.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/bytes(from:delegate:)>
     ///
@@ -40,9 +40,9 @@ extension _URLSessionAdditions where Self: URLSession {
 extension URLSession {
     /// The bytes of a body, read as they arrive.
     ///
-    /// The transfer goes no faster than its reader: at most ``maximumWaitingBytes`` wait in memory, plus what arrives in one turn of the
-    /// event loop; <doc:FlowOfBytes> says what HTTP/2 adds. Breaking out of a loop over the bytes stops the transfer, and so does releasing
-    /// the sequence. There is one body, and so one reader: no other iterator sees a byte that one has taken.
+    /// The transfer runs no faster than its reader: at most ``maximumWaitingBytes`` are buffered in memory, plus the bytes that arrive in
+    /// one turn of the event loop; see <doc:FlowOfBytes> for what HTTP/2 adds. Breaking out of a loop over the bytes or releasing the
+    /// sequence stops the transfer. Iterators share the one body: a byte that one iterator has consumed is seen by no other.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/asyncbytes>
     public struct AsyncBytes: AsyncSequence, Sendable {
@@ -59,10 +59,10 @@ extension URLSession {
             reader = BodyReader(stream: stream)
         }
 
-        /// How many bytes may wait for the reader before the transfer pauses: 256 KiB.
+        /// The number of bytes that may wait for the reader before the transfer pauses: 256 KiB.
         public static let maximumWaitingBytes = BodyBuffer.highMark
 
-        /// The body in pieces as they arrived; far cheaper than byte by byte. An addition of this module.
+        /// The body in chunks as they arrive; far cheaper than byte by byte. An addition of this module.
         public var chunks: AsyncChunks { AsyncChunks(reader: reader) }
 
         /// An iterator over the bytes.
@@ -70,7 +70,7 @@ extension URLSession {
             Iterator(chunks: chunks.makeAsyncIterator())
         }
 
-        /// Reads byte by byte; within a piece that has arrived, it neither waits nor locks.
+        /// An iterator over the bytes; it neither waits nor locks within a chunk that has arrived.
         public struct Iterator: AsyncIteratorProtocol {
             private var chunks: AsyncChunks.Iterator
             private var piece = Data()
@@ -80,12 +80,12 @@ extension URLSession {
                 self.chunks = chunks
             }
 
-            /// The next byte; nil at the end, and after an error.
+            /// Returns the next byte; nil at the end and after an error.
             public mutating func next() async throws -> UInt8? {
                 try await next(isolation: nil)
             }
 
-            /// The next byte, without leaving the caller's actor: no byte that has arrived costs a change of threads.
+            /// Returns the next byte, without leaving the caller's actor: a byte that has arrived never costs a thread switch.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
                 if position < piece.endIndex {
                     defer { position += 1 }
@@ -108,19 +108,19 @@ extension URLSession {
         }
     }
 
-    /// The pieces of a body, read as they arrive; see ``AsyncBytes/chunks``.
+    /// The chunks of a body, read as they arrive; see ``AsyncBytes/chunks``.
     public struct AsyncChunks: AsyncSequence, Sendable {
-        /// At least one byte.
+        /// A chunk of at least one byte.
         public typealias Element = Data
 
         fileprivate let reader: BodyReader
 
-        /// An iterator over the pieces.
+        /// An iterator over the chunks.
         public func makeAsyncIterator() -> Iterator {
             Iterator(reading: IteratorLife(reader: reader))
         }
 
-        /// Takes one piece after another.
+        /// An iterator over the chunks.
         public struct Iterator: AsyncIteratorProtocol {
             private let reading: IteratorLife
             private var isOver = false
@@ -129,12 +129,12 @@ extension URLSession {
                 self.reading = reading
             }
 
-            /// The next piece; nil at the end, and after an error.
+            /// Returns the next chunk; nil at the end and after an error.
             public mutating func next() async throws -> Data? {
                 try await next(isolation: nil)
             }
 
-            /// The next chunk, without leaving the caller's actor.
+            /// Returns the next chunk, without leaving the caller's actor.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
                 guard !isOver else { return nil }
                 isOver = true
@@ -159,8 +159,8 @@ private final class BodyReader: Sendable {
     }
 }
 
-/// Stops the transfer when its iterator is released, because the loop over it was left. An iterator that was never used, or was refused
-/// because another was reading, leaves the transfer to the others.
+/// Stops the transfer when its iterator is released, because the program left the loop. An iterator that was never used, or was refused
+/// because another was reading, doesn't stop the transfer.
 private final class IteratorLife: Sendable {
     let reader: BodyReader
 
@@ -173,7 +173,7 @@ private final class IteratorLife: Sendable {
     }
 }
 
-/// Lets a stream, which its task retains, call the task without retaining it.
+/// Lets a stream call the task that retains it, without a retain cycle.
 private final class TaskRelay: @unchecked Sendable {
     // @unchecked: written once, before the task is resumed and before any call.
     weak var task: URLSessionTask?

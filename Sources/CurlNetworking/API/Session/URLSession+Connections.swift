@@ -1,36 +1,36 @@
-/// A session's connections to one origin at one moment. An addition of this module.
+/// A snapshot of a session's connections to one origin. An addition of this module.
 public struct OriginConnections: Sendable, Hashable {
     /// "http", "https", "http+unix" or "https+unix"; "tcp" for stream tasks.
     public let scheme: String
-    /// The name or address, in lower case. For a Unix socket that the URL names, its path, or "@" and its abstract name.
+    /// The name or address, in lower case. For a Unix socket in the URL, its path, or "@" and its abstract name.
     public let host: String
-    /// The port, even if the URL named none; 0 for such a socket.
+    /// The port, even if the URL has none; 0 for a Unix socket.
     public let port: Int
-    /// How many connections are open or being opened. While several addresses of a host are tried at once, each counts.
+    /// The number of connections that are open or being opened. While several addresses of a host are tried at once, each counts.
     public let open: Int
-    /// How many of them carry a request or are being opened for one.
+    /// The number of those that carry a request or are being opened for one.
     public let inUse: Int
-    /// How many tasks are admitted: with HTTP/2, there may be several to a connection.
+    /// The number of admitted tasks: with HTTP/2, there may be several per connection.
     public let running: Int
-    /// How many tasks wait to be admitted.
+    /// The number of tasks waiting to be admitted.
     public let waiting: Int
-    /// How many finished requests used a connection that was opened for an earlier one.
+    /// The number of finished requests that reused a connection opened for an earlier request.
     public let reuseCount: Int
     /// The protocol of the origin's last response, as an ALPN identifier (RFC 7301): "http/1.1", "h2" or "h3"; nil before the first response.
     public let protocolName: String?
-    /// The number of the event loop that the origin is bound to, from 0; always 0 unless there are several (``CurlOptions/eventLoops``).
+    /// The index of the event loop that the origin is bound to, from 0; always 0 unless there are several (``CurlOptions/eventLoops``).
     public let eventLoop: Int
 
-    /// How many connections are idle.
+    /// The number of idle connections.
     public var idle: Int { open - inUse }
 }
 
 extension URLSession {
-    /// The session's connections at this moment, by origin; an addition of this module.
+    /// A snapshot of the session's connections, by origin; an addition of this module.
     ///
-    /// FTP connections, and origins that have had no connection or request for a long time, are left out. A connection through a proxy
-    /// counts for the origin it was opened for. If there are several event loops, they are asked one after another. That costs them a
-    /// little time for each connection and each running task; nothing is counted unless you ask.
+    /// FTP connections, and origins that have had no connection or request for a long time, are omitted. A connection through a proxy
+    /// counts towards the origin it was opened for. If there are several event loops, they are queried one after another. Each query costs
+    /// a little time per connection and running task; nothing is counted otherwise.
     public var connections: [OriginConnections] {
         get async {
             var origins: [OriginConnections] = []

@@ -1,7 +1,7 @@
 import CurlTransport
 
 extension URLSession {
-    /// Runs Swift tasks on the session's event loop, so that an `await` of one of its requests switches no threads; nil unless
+    /// An executor that runs Swift tasks on the session's event loop, so awaiting one of its requests switches no threads; nil unless
     /// ``CurlOptions/runsTasksOnEventLoop`` is set. An addition of this module.
     ///
     /// ```swift
@@ -12,14 +12,14 @@ extension URLSession {
     /// }
     /// ```
     ///
-    /// It is for code that asks, looks at the answer, and asks again: such a request costs about a quarter less CPU and takes about a
-    /// quarter less time. All tasks on it take turns on one thread at a time, and the session's transfers wait until the one that
-    /// runs reaches its next `await`. Don't block or compute for long in one; leave that to a task without the preference, such as
-    /// `Task.detached`. The session's delegate and its completion handlers are still called on ``delegateQueue``.
+    /// Use it for code that sends requests one after another: each costs about a quarter less CPU and takes about a quarter less
+    /// time. Tasks on this executor run one at a time, and the session's transfers wait until the running task reaches its next
+    /// `await`. Don't block or compute for long in such a task; leave that to a task without the preference, such as `Task.detached`.
+    /// The session's delegate and its completion handlers are still called on ``delegateQueue``.
     ///
-    /// With several event loops (``CurlOptions/eventLoops``) it is the first of them; requests to hosts on the others switch threads as usual.
+    /// With several event loops (``CurlOptions/eventLoops``), it is the first; requests to hosts on the others switch threads as usual.
     ///
-    /// Any thread. Tasks may go on using it when the session is invalidated or gone. Source:
+    /// Any thread. Tasks may use it even after the session has been invalidated or released. Source:
     /// [SE-0417](https://github.com/swiftlang/swift-evolution/blob/main/proposals/0417-task-executor-preference.md).
     public var taskExecutor: (any TaskExecutor)? {
         core.settings.runsTasksOnEventLoop ? core.pools.first.loop : nil

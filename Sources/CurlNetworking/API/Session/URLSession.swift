@@ -3,15 +3,16 @@ import Foundation
 
 /// Coordinates a group of related network transfers: `URLSession` as Apple documents it, on libcurl.
 ///
-/// A session has its own connections and delegate. It keeps its delegate until it is invalidated, and its tasks from their creation to their
-/// completion. A session that is dropped without being invalidated releases everything once the tasks that were resumed are done. Safe to use
+/// A session has its own connections and delegate. It retains its delegate until it is invalidated, and each task from creation to
+/// completion. A session that is released without being invalidated releases everything once its resumed tasks have completed. Safe to use
 /// from any thread.
 ///
-/// A new task is suspended: ``URLSessionTask/resume()`` starts it. Creating one in an invalidated session is a programming error, and traps.
+/// A new task is suspended; ``URLSessionTask/resume()`` starts it. Creating one in an invalidated session is a programming error, and
+/// traps.
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
-    // @unchecked: the property never changes, and its value guards itself.
+    // @unchecked: the property never changes, and its value synchronises itself.
     let core: SessionCore
 
     private static let sharedSession = URLSession(shared: .default)
@@ -21,7 +22,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/shared>
     open class var shared: URLSession { sharedSession }
 
-    /// A session with a copy of `configuration`, and no delegate. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
+    /// Creates a session without a delegate. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/init(configuration:)>
     public init(configuration: URLSessionConfiguration) {
@@ -31,12 +32,12 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         beginBackgroundTasks()
     }
 
-    /// A session with a copy of `configuration`. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
+    /// Creates a session. Traps if `configuration.curl` is invalid; see ``CurlOptions/validate()``.
     ///
     /// - Parameters:
-    ///   - configuration: Copied: later changes to it have no effect.
-    ///   - delegate: Kept until `urlSession(_:didBecomeInvalidWithError:)` has returned.
-    ///   - queue: The queue on which the delegate and completion handlers are called; nil for a serial queue of the session's own.
+    ///   - configuration: The configuration to copy; later changes have no effect.
+    ///   - delegate: The delegate, retained until `urlSession(_:didBecomeInvalidWithError:)` has returned.
+    ///   - queue: The queue on which the delegate and completion handlers are called; nil for a private serial queue.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/init(configuration:delegate:delegatequeue:)>
     public init(
@@ -50,7 +51,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         beginBackgroundTasks()
     }
 
-    /// Shared by both public initialisers, which are both designated so that a subclass may call either.
+    /// Shared by the public initialisers, which are both designated so that a subclass may call either.
     private static func makeCore(
         _ configuration: URLSessionConfiguration,
         _ delegate: (any URLSessionDelegate)?,
@@ -62,7 +63,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         } catch {
             preconditionFailure("\(error)")
         }
-        // Before the first warning, which may go into a pipe.
+        // Before the first warning, since standard error may be a pipe.
         if copy.curl.ignoresBrokenPipeSignal { CurlLibrary.ignoreBrokenPipeSignal() }
         for warning in copy.warnings + copy.curl.warnings { StandardError.write(warning) }
         return SessionCore(
@@ -81,7 +82,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.represent(by: self)
     }
 
-    /// Another object for a session whose first one was dropped while the program still held tasks.
+    /// Another object for a session whose first one was released while the program still held tasks.
     init(of core: SessionCore) {
         self.core = core
         super.init()
@@ -97,12 +98,12 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         return queue
     }
 
-    /// The session itself: sessions have an identity and can't be copied.
+    /// Returns the session itself: sessions have an identity and can't be copied.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession#Foundation-copying-behavior>
     open override func copy() -> Any { self }
 
-    /// The session itself: sessions have an identity and can't be copied.
+    /// Returns the session itself: sessions have an identity and can't be copied.
     open func copy(with zone: NSZone?) -> Any { self }
 
     // MARK: - Properties
@@ -112,7 +113,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delegatequeue>
     open var delegateQueue: OperationQueue { core.deliveryQueue.operations }
 
-    /// The delegate, until it has been told that the session is invalid.
+    /// The delegate; nil once it has been told that the session is invalid.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/delegate>
     open var delegate: (any URLSessionDelegate)? { core.delegates.base }
@@ -124,7 +125,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.configuration.copy() as? URLSessionConfiguration ?? core.configuration
     }
 
-    /// The program's own description of the session.
+    /// An app-defined description of the session.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/sessiondescription>
     open var sessionDescription: String? {
@@ -134,9 +135,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Takes no new tasks, lets the existing ones finish, and then becomes invalid. No effect on ``shared``.
+    /// Stops accepting tasks, and invalidates the session once its outstanding tasks have finished. No effect on ``shared``.
     ///
-    /// A task that was never resumed is waited for as long as the program holds it, and released at once otherwise.
+    /// A task that was never resumed delays invalidation as long as the program holds it; otherwise it is released at once.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/finishtasksandinvalidate()>
     open func finishTasksAndInvalidate() {
@@ -144,7 +145,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.invalidate(self, cancellingTasks: false)
     }
 
-    /// Cancels all tasks and becomes invalid. No effect on ``shared``.
+    /// Cancels all tasks and invalidates the session. No effect on ``shared``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/invalidateandcancel()>
     open func invalidateAndCancel() {
@@ -152,8 +153,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         core.invalidate(self, cancellingTasks: true)
     }
 
-    /// Empties the session's cookies, cache and credentials, and makes later requests use new connections. In a background session, so do the
-    /// requests of tasks that are running already.
+    /// Removes the session's cookies, cached responses and credentials, and makes later requests use new connections. In a background
+    /// session, this includes later requests of running tasks.
     ///
     /// `completionHandler` is called on the delegate queue.
     ///
@@ -161,10 +162,10 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     open func reset(completionHandler: @escaping @Sendable () -> Void) {
         let (core, configuration) = (core, core.configuration)
         core.forgetCredentials()
-        // The storages may write files, or be the program's own.
+        // The storages may write files, or belong to the program.
         WorkThreads.blocking.run {
             configuration.emptyStorages()
-            // Again: meanwhile, requests may have found a credential in the storage that was still to be removed.
+            // Once more, since requests may meanwhile have found a credential that was still in the storage.
             core.forgetCredentials()
             self.flush(forgetting: true, completionHandler)
         }
@@ -173,14 +174,14 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Makes later requests use new connections, and waits for storages; running tasks keep their connections.
     ///
     /// `completionHandler` is called on the delegate queue, once everything stored from the responses so far is in the storages and their
-    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. In a background session, it is called once
-    /// its agent has a record of all tasks that were resumed before: a program that exits then loses none. Source:
+    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. In a background session, the handler is
+    /// called once the agent has recorded all tasks resumed so far, so a program that exits then loses none. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         flush(forgetting: false, completionHandler)
     }
 
-    /// - Parameter forgets: Whether the agent of a background session, too, is to forget what `reset` removes.
+    /// - Parameter forgets: Whether a background session's agent also forgets what `reset` removes.
     private func flush(forgetting forgets: Bool, _ completionHandler: @escaping @Sendable () -> Void) {
         let (core, settings, queue) = (core, core.settings, core.deliveryQueue)
         core.renewConnections {
@@ -196,7 +197,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     ///
-    /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
+    /// In a background session, this waits until the delegate has been told of tasks that ended earlier. See <doc:BackgroundSessions>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/gettaskswithcompletionhandler(_:)>
     open func getTasksWithCompletionHandler(
@@ -214,7 +215,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     ///
-    /// Disfavoured, because a trailing closure fits both spellings.
+    /// Disfavoured, because a trailing closure matches both spellings.
     @_disfavoredOverload
     public func getTasksWithCompletionHandler(
         completionHandler:
@@ -226,7 +227,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     ///
-    /// In a background session that happens once the delegate has been told of the tasks that had ended before. See <doc:BackgroundSessions>.
+    /// In a background session, this waits until the delegate has been told of tasks that ended earlier. See <doc:BackgroundSessions>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/getalltasks(completionhandler:)>
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
@@ -237,19 +238,19 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Data tasks
     //
-    // None of these methods calls another: a subclass may override any of them with a call of any other's original.
+    // None of these methods calls another: a subclass may override any of them by calling any other's original implementation.
 
-    /// A task that delivers the response to `request` to the delegate.
+    /// Creates a task that delivers the response to `request` to the delegate.
     open func dataTask(with request: URLRequest) -> URLSessionDataTask {
         makeDataTask(request, .delegate)
     }
 
-    /// A task that delivers the response to a GET of `url` to the delegate.
+    /// Creates a task that delivers the response to a GET for `url` to the delegate.
     open func dataTask(with url: URL) -> URLSessionDataTask {
         makeDataTask(makeRequest(url), .delegate)
     }
 
-    /// A task that passes the whole response to `request` to `completionHandler` on the delegate queue.
+    /// Creates a task that passes the whole response to `request` to `completionHandler` on the delegate queue.
     open func dataTask(
         with request: URLRequest,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -257,7 +258,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeDataTask(request, .dataHandler(completionHandler))
     }
 
-    /// A task that passes the whole response to a GET of `url` to `completionHandler` on the delegate queue.
+    /// Creates a task that passes the whole response to a GET for `url` to `completionHandler` on the delegate queue.
     open func dataTask(
         with url: URL,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
@@ -267,21 +268,21 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Upload tasks
 
-    /// A task that sends `request` with the file's content as its body. The file is read as it is sent.
+    /// Creates a task that sends `request` with the file's contents as its body. The file is read as it is sent.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:fromfile:)>
     open func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
         makeUploadTask(request, .file(fileURL), .delegate)
     }
 
-    /// A task that sends `request` with `bodyData` as its body.
+    /// Creates a task that sends `request` with `bodyData` as its body.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:from:)>
     open func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
         makeUploadTask(request, .data(bodyData), .delegate)
     }
 
-    /// A task that sends `request` with the file's content as its body, and passes the response to `completionHandler`.
+    /// Creates a task that sends `request` with the file's contents as its body, and passes the response to `completionHandler`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:fromfile:completionhandler:)>
     open func uploadTask(
@@ -292,7 +293,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeUploadTask(request, .file(fileURL), .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with `bodyData` (nil for none), and passes the response to `completionHandler`.
+    /// Creates a task that sends `request` with `bodyData` (nil for none), and passes the response to `completionHandler`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(with:from:completionhandler:)>
     open func uploadTask(
@@ -303,21 +304,21 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeUploadTask(request, .data(bodyData ?? Data()), .dataHandler(completionHandler))
     }
 
-    /// A task that sends `request` with the content of a stream as its body: the one that the delegate returns from
-    /// `urlSession(_:task:needNewBodyStream:)`, or else its `httpBodyStream`.
+    /// Creates a task that sends `request` with the contents of a stream: the one that the delegate returns from
+    /// `urlSession(_:task:needNewBodyStream:)`, or else the request's `httpBodyStream`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withstreamedrequest:)>
     open func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
         makeUploadTask(request, .stream, .delegate)
     }
 
-    /// A task that continues the upload described by `resumeData`: from where the server has it, or from the beginning if the server doesn't
-    /// know it any more, or the file has changed.
+    /// Creates a task that resumes the upload described by `resumeData`, from the server's offset, or from the beginning if the server no
+    /// longer knows the upload or the file has changed.
     ///
-    /// Looks for the body's file on the caller's thread, which may wait for the file system.
+    /// Looks up the body's file on the caller's thread, which may block on the file system.
     ///
-    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body has gone, with
-    /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes uploads from files alone. The body of a streamed upload comes
+    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the body's file is gone, with
+    /// `.cannotOpenFile` or `.fileDoesNotExist`. A background session resumes only uploads from files. The body of a streamed upload comes
     /// from the delegate's `urlSession(_:task:needNewBodyStreamFrom:)`. See <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:)>
@@ -325,7 +326,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeUploadTask(resumeData, .delegate)
     }
 
-    /// A task that continues an upload, and passes the response to `completionHandler`; see ``uploadTask(withResumeData:)``.
+    /// Creates a task that resumes an upload, and passes the response to `completionHandler`; see ``uploadTask(withResumeData:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/uploadtask(withresumedata:completionhandler:)>
     open func uploadTask(
@@ -337,28 +338,28 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Download tasks
 
-    /// A task that writes the response to `request` into a temporary file for the delegate.
+    /// Creates a task that writes the response to `request` to a temporary file for the delegate.
     open func downloadTask(with request: URLRequest) -> URLSessionDownloadTask {
         makeDownloadTask(request, .downloadDelegate)
     }
 
-    /// A task that writes the response to a GET of `url` into a temporary file for the delegate.
+    /// Creates a task that writes the response to a GET for `url` to a temporary file for the delegate.
     open func downloadTask(with url: URL) -> URLSessionDownloadTask {
         makeDownloadTask(makeRequest(url), .downloadDelegate)
     }
 
-    /// A task that continues the download described by `resumeData`.
+    /// Creates a task that resumes the download described by `resumeData`.
     ///
-    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the partial file is gone or
-    /// changed, it starts from zero.
+    /// The data is untrusted. If it is damaged or forged, the task fails with `URLError.unsupportedURL`; if the partial file is gone or has
+    /// changed, the download starts over.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/downloadtask(withresumedata:)>
     open func downloadTask(withResumeData resumeData: Data) -> URLSessionDownloadTask {
         makeDownloadTask(resumeData, .downloadDelegate)
     }
 
-    /// A task that writes the response to `request` into a temporary file for `completionHandler`. The file is removed when the handler
-    /// returns.
+    /// Creates a task that writes the response to `request` to a temporary file for `completionHandler`. The file is removed when the
+    /// handler returns.
     open func downloadTask(
         with request: URLRequest,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
@@ -366,7 +367,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeDownloadTask(request, .fileHandler(completionHandler))
     }
 
-    /// A task that writes the response to a GET of `url` into a temporary file for `completionHandler`.
+    /// Creates a task that writes the response to a GET for `url` to a temporary file for `completionHandler`.
     open func downloadTask(
         with url: URL,
         completionHandler: @escaping @Sendable (URL?, URLResponse?, (any Error)?) -> Void
@@ -374,7 +375,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
         makeDownloadTask(makeRequest(url), .fileHandler(completionHandler))
     }
 
-    /// A task that continues a download, for `completionHandler`; see ``downloadTask(withResumeData:)``.
+    /// Creates a task that resumes a download for `completionHandler`; see ``downloadTask(withResumeData:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/downloadtask(withresumedata:completionhandler:)>
     open func downloadTask(
@@ -386,23 +387,25 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     // MARK: - Web sockets
 
-    /// A task that opens a web socket at `url`, whose scheme is ws or wss; http, https, and those for Unix sockets (`ws+unix`) work as well.
+    /// Creates a task that opens a web socket at `url`, whose scheme is ws or wss; http, https, and the schemes for Unix sockets
+    /// (`ws+unix`) also work.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
     open func webSocketTask(with url: URL) -> URLSessionWebSocketTask {
         makeWebSocketTask(makeRequest(url), protocols: [])
     }
 
-    /// A task that opens a web socket at `url`, offering `protocols`, the preferred one first. The server needn't choose one:
-    /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` says which it chose. Names that aren't tokens (RFC 6455 §4.1) fail the task.
+    /// Creates a task that opens a web socket at `url`, offering `protocols` in order of preference. The server needn't choose one:
+    /// `urlSession(_:webSocketTask:didOpenWithProtocol:)` reports its choice. Names that aren't tokens (RFC 6455 §4.1) fail the task.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/websockettask(with:protocols:)>
     open func webSocketTask(with url: URL, protocols: [String]) -> URLSessionWebSocketTask {
         makeWebSocketTask(makeRequest(url), protocols: protocols)
     }
 
-    /// A task that opens a web socket with the fields of `request`, which is sent as a GET without a body. A field `Sec-WebSocket-Protocol`
-    /// names the protocols that the program speaks, or else that field of the configuration's `httpAdditionalHeaders`.
+    /// Creates a task that opens a web socket with the header fields of `request`, which is sent as a GET without a body. Its
+    /// `Sec-WebSocket-Protocol` field, or else that of the configuration's `httpAdditionalHeaders`, lists the protocols that the program
+    /// speaks.
     open func webSocketTask(with request: URLRequest) -> URLSessionWebSocketTask {
         let field = request.value(forHTTPHeaderField: WebSocketHandshake.protocolField)
         return makeWebSocketTask(request, protocols: WebSocketHandshake.protocols(in: field))

@@ -1,6 +1,6 @@
 import Foundation
 
-// Apple's API that can't exist here.
+// Apple API that can't exist on Linux.
 
 extension URLSession {
     /// Bonjour services can't be looked up on Linux: Foundation has no `NetService` there.

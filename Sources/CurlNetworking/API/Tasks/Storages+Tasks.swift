@@ -1,7 +1,7 @@
 import Foundation
 
-// The stock storages' methods that take a task, for this module's tasks. Each calls the method for the task's request or protection space.
-// Like those methods, they may read and write files on the caller's thread.
+// The stock storages' methods that take a task, for this module's tasks. Each calls its counterpart for the task's request or protection
+// space, and like that may read and write files on the caller's thread.
 
 extension URLCache {
     /// Stores `cachedResponse` for the task's request.
@@ -18,7 +18,7 @@ extension URLCache {
         completionHandler(dataTask.currentRequest.flatMap(cachedResponse(for:)))
     }
 
-    /// The response cached for the task's request, or nil.
+    /// Returns the response cached for the task's request, or nil.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcache/getcachedresponse(for:completionhandler:)>
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
@@ -35,8 +35,8 @@ extension URLCache {
 }
 
 extension HTTPCookieStorage {
-    /// Stores `cookies` as if the task's current URL had set them in a response, subject to the storage's policy: those for other domains,
-    /// for a public suffix, or `Secure` ones over http are left out. See <doc:Cookies>.
+    /// Stores `cookies` as if a response from the task's current URL had set them, subject to the storage's policy: cookies for other
+    /// domains or a public suffix, and `Secure` cookies over http, are rejected. See <doc:Cookies>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/storecookies(_:for:)>
     public func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
@@ -44,8 +44,8 @@ extension HTTPCookieStorage {
         CookieStore.store(over: self).store(cookies, from: url, mainDocument: request.mainDocumentURL)
     }
 
-    /// Passes the cookies that the task's request would carry, in their order, to `completionHandler`, or nil if its URL isn't http or https.
-    /// Calls it on a global queue, without waiting for files.
+    /// Passes the cookies that the task's request would carry, in their order, to `completionHandler`, or nil if its URL isn't http or
+    /// https. The handler is called on a global queue, without waiting for files.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
     public func getCookiesFor(
@@ -62,7 +62,7 @@ extension HTTPCookieStorage {
 }
 
 extension HTTPCookieStorage {
-    /// The cookies that the task's request would carry, in their order, or nil if its URL isn't http or https.
+    /// Returns the cookies that the task's request would carry, in their order, or nil if its URL isn't http or https.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/httpcookiestorage/getcookiesfor(_:completionhandler:)>
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
@@ -72,11 +72,10 @@ extension HTTPCookieStorage {
     }
 }
 
-// A space is the same as one with the same values, as for sessions: each challenge has an object of its own, and the stock methods compare
-// by identity.
+// Protection spaces are compared by value, as in sessions: each challenge has its own object, and the stock methods compare by identity.
 
 extension URLCredentialStorage {
-    /// The credentials for `protectionSpace`, by user name, or nil.
+    /// Returns the credentials for `protectionSpace`, by user name, or nil.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getcredentials(for:task:completionhandler:)>
     public func credentials(
@@ -86,7 +85,7 @@ extension URLCredentialStorage {
         matchingCredentials(for: protectionSpace)
     }
 
-    /// The default credential for `space`, or nil.
+    /// Returns the default credential for `space`, or nil.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getdefaultcredential(for:task:completionhandler:)>
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
@@ -102,7 +101,7 @@ extension URLCredentialStorage {
         completionHandler(matchingCredentials(for: protectionSpace))
     }
 
-    /// Stores `credential` for `protectionSpace`, also as its default if that is of the same user.
+    /// Stores `credential` for `protectionSpace`, also as its default if the present one is for the same user.
     public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
         store(credential, for: protectionSpace)
     }

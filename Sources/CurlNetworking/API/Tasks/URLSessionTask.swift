@@ -2,24 +2,24 @@ import Foundation
 
 /// One transfer of a session.
 ///
-/// It starts suspended. Every method may be called from any thread at any time, and none blocks. Whatever happens, it completes exactly
+/// A task starts suspended. All methods may be called from any thread at any time; none blocks. Whatever happens, a task completes exactly
 /// once. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask>
 open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
-    // @unchecked: the property never changes, and what it holds guards itself.
+    // @unchecked: the property never changes, and its value synchronises itself.
     private let backing: Backing
 
     private enum Backing {
         case engine(any TaskEngine)
-        /// Made by `init()`, for tests.
+        /// Created by `init()`, for tests.
         case standIn(SessionlessTask)
     }
 
-    /// The engine that does its work; nil for a stand-in.
+    /// The engine that runs the task; nil for a stand-in.
     var engine: (any TaskEngine)? {
         if case .engine(let engine) = backing { engine } else { nil }
     }
 
-    /// What is set on a stand-in; nil for a session's task.
+    /// The values set on a stand-in; nil for a session's task.
     var sessionless: SessionlessTask? {
         if case .standIn(let task) = backing { task } else { nil }
     }
@@ -40,17 +40,17 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// The state of a task. Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.enum>
     public enum State: Int, Sendable {
-        /// It is being processed by its session, or is waiting for a connection.
+        /// The task is being processed by its session, or is waiting for a connection.
         case running
-        /// It has been suspended more often than resumed, as it is when created.
+        /// The task has been suspended more often than resumed, or is new.
         case suspended
-        /// It was cancelled, and its owner hasn't been told yet.
+        /// The task was cancelled, and its end hasn't been reported yet.
         case canceling
-        /// It is over, and its owner has been or is being told.
+        /// The task has ended, and its end has been or is being reported.
         case completed
     }
 
-    /// A task without a session: a stand-in, for tests that override what they need. It keeps what is set on it.
+    /// Creates a stand-in without a session, for tests that override what they need. It keeps the values set on it.
     public override init() {
         backing = .standIn(SessionlessTask())
     }
@@ -63,22 +63,22 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         engine?.released()
     }
 
-    /// The task itself: tasks have an identity and can't be copied.
+    /// Returns the task itself: tasks have an identity and can't be copied.
     open override func copy() -> Any { self }
 
-    /// The task itself: tasks have an identity and can't be copied.
+    /// Returns the task itself: tasks have an identity and can't be copied.
     open func copy(with zone: NSZone?) -> Any { self }
 
     // MARK: - Control
 
-    /// Undoes one suspension; the task runs when none is left.
+    /// Resumes the task by undoing one suspension; it runs when none is left.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/resume()>
     open func resume() {
         engine?.resume(self)
     }
 
-    /// Pauses the task, keeping its connection if it has one; its time-outs stop meanwhile. Suspensions are counted: each needs its own
+    /// Suspends the task, which keeps its connection, if any; its time-outs stop meanwhile. Suspensions are counted: each needs its own
     /// `resume()`.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/suspend()>
@@ -86,7 +86,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         engine?.suspend(self)
     }
 
-    /// Ends the task with `URLError.cancelled`, unless its owner has already been told of another end.
+    /// Cancels the task, which ends with `URLError.cancelled` unless another outcome has already been reported.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/cancel()>
     open func cancel() {
@@ -115,19 +115,19 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/response>
     open var response: URLResponse? { engine?.snapshot.response?.object }
 
-    /// Why the task failed; nil until it has completed, and if it succeeded.
+    /// The error with which the task failed; nil before it has completed, or if it succeeded.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/error>
     open var error: (any Error)? { engine?.snapshot.error }
 
-    /// Whether the task runs, is suspended, or is over. A data task that has become a download task is over. Calls on it still reach the
-    /// download task, because the program can't know when the change happens.
+    /// The current state of the task. A data task that has become a download task is completed. Calls on it still reach the download task,
+    /// because the program can't know when the change happens.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/state-swift.property>
     open var state: URLSessionTask.State { engine?.state(of: self) ?? .suspended }
 
-    /// The task's own delegate, asked before the session's, and kept until the task is completed. Set it before the task is
-    /// resumed.
+    /// The task's own delegate, which is called before the session's and retained until the task completes. Set it before
+    /// the task is resumed.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/delegate>
     open var delegate: (any URLSessionTaskDelegate)? {
@@ -145,7 +145,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// The program's own description of the task.
+    /// An app-defined description of the task.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/taskdescription>
     open var taskDescription: String? {
@@ -153,8 +153,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.description = newValue } }
     }
 
-    /// From 0 to 1. Of the requests waiting for a connection to a host, those with a higher priority go first. It can be changed while the
-    /// task waits, but has no effect on a running transfer. Any thread.
+    /// The priority, from 0 to 1. Of the requests waiting for a connection to a host, those with a higher one go first. It can be changed
+    /// while the task waits, but has no effect on a running transfer. Any thread.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/priority>
     open var priority: Float {
@@ -162,10 +162,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.priority = newValue } }
     }
 
-    /// The earliest time at which the transfer may begin; nil for at once. Set it before the task is resumed.
+    /// The earliest time at which the transfer may begin; nil to begin at once. Set it before the task is resumed.
     ///
-    /// At that time the delegate is asked what to do, in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
-    /// session; on Apple's platforms only in background sessions. No delegate is asked about stream tasks, or in background sessions.
+    /// At that time, the delegate is asked what to do in `urlSession(_:task:willBeginDelayedRequest:completionHandler:)`. Works in every
+    /// session; on Apple's platforms, only in background sessions. The delegate isn't asked about stream tasks, or in background sessions.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/earliestbegindate>
     open var earliestBeginDate: Date? {
@@ -173,9 +173,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.earliestBeginDate = newValue } }
     }
 
-    /// Whether a delegate prefers the body in pieces, as they arrive, to all of it at once. The default is false for downloads, for tasks with
-    /// completion handlers and for async calls that return the whole body, and true for others. A hint without effect: pieces are merged while
-    /// the delegate is busy, within the memory limits in <doc:FlowOfBytes>.
+    /// Whether a delegate prefers to receive the body incrementally rather than all at once. The default is false for downloads, for tasks
+    /// with completion handlers and for async calls that return the whole body, and true for others. A hint without effect: data is
+    /// coalesced while the delegate is busy, within the memory limits in <doc:FlowOfBytes>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/prefersincrementaldelivery>
     open var prefersIncrementalDelivery: Bool {
@@ -183,7 +183,6 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.prefersIncrementalDelivery = newValue } }
     }
 
-    /// Cancels a download or an upload so that it can be resumed.
     final func cancelProducingResumeData(_ completionHandler: @escaping @Sendable (Data?) -> Void) {
         guard let engine else { return completionHandler(nil) }
         engine.cancel(self, byProducingResumeData: completionHandler)
@@ -193,7 +192,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// The task's progress in bytes; cancelling, pausing and resuming it cancels, suspends and resumes the task at once.
     ///
-    /// It changes on the session's delegate queue, and must be used there while the task runs: see <doc:FlowOfBytes>. Add it to a parent
+    /// It changes on the session's delegate queue, and must be used there while the task runs; see <doc:FlowOfBytes>. Add it to a parent
     /// before the task is resumed.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/progress>
@@ -204,13 +203,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// Bytes of the response's body received so far; for a resumed download, in total.
+    /// The number of bytes of the response's body received so far; for a resumed download, in total.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesreceived>
     open var countOfBytesReceived: Int64 { engine?.snapshot.counters.received ?? 0 }
 
-    /// Bytes of the request's body sent so far, counted from zero for each request that the task makes; when an upload is resumed, from its
-    /// offset.
+    /// The number of bytes of the request's body sent so far, counted from zero for each request that the task makes, or from the offset of
+    /// a resumed upload.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytessent>
     open var countOfBytesSent: Int64 { engine?.snapshot.counters.sent ?? 0 }
@@ -220,12 +219,12 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesexpectedtoreceive>
     open var countOfBytesExpectedToReceive: Int64 { engine?.snapshot.counters.expectedToReceive ?? 0 }
 
-    /// The length of the request's body in bytes, or `NSURLSessionTransferSizeUnknown`. For data and files it is known from creation on.
+    /// The length of the request's body in bytes, or `NSURLSessionTransferSizeUnknown`. For data and files, it is known from the start.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesexpectedtosend>
     open var countOfBytesExpectedToSend: Int64 { engine?.snapshot.counters.expectedToSend ?? 0 }
 
-    /// The program's own estimate of the bytes to be received, for scheduling; no effect on Linux.
+    /// The program's estimate of the number of bytes to be received, for scheduling; no effect on Linux.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesclientexpectstoreceive>
     open var countOfBytesClientExpectsToReceive: Int64 {
@@ -233,7 +232,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { changeSettings { $0.expectsToReceive = newValue } }
     }
 
-    /// The program's own estimate of the bytes to be sent, for scheduling; no effect on Linux.
+    /// The program's estimate of the number of bytes to be sent, for scheduling; no effect on Linux.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/countofbytesclientexpectstosend>
     open var countOfBytesClientExpectsToSend: Int64 {
@@ -243,7 +242,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: - Priorities
 
-    /// The priority of a task for which none is set: 0.5.
+    /// The default priority of a task: 0.5.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiontask/defaultpriority>
     public static let defaultPriority: Float = 0.5
@@ -272,16 +271,16 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
 
     /// Cancels the upload so that it can be resumed later.
     ///
-    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the server hasn't offered to
-    /// resume the upload. The data is valid in other processes of the same user. It contains the request without credentials, and says
-    /// where the body is; see <doc:ResumableUploads>.
+    /// `completionHandler` is called on the session's delegate queue before the task completes, with nil if the server hasn't offered to
+    /// resume the upload. The data is valid in other processes of the same user. It contains the request without credentials, and the
+    /// location of the body; see <doc:ResumableUploads>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionuploadtask/cancel(byproducingresumedata:)>
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         cancelProducingResumeData(completionHandler)
     }
 
-    /// Cancels the upload so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
+    /// Cancels the upload and returns its resume data; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }
     }
@@ -295,31 +294,30 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 
     /// Cancels the download so that it can be resumed later.
     ///
-    /// `completionHandler` is called on the session's delegate queue, before the task completes: with nil if the download can't be resumed;
-    /// <doc:Resuming> lists the reasons. The data is valid in other processes of the same user, as long as the partial file stays in place. It
-    /// contains the request without credentials.
+    /// `completionHandler` is called on the session's delegate queue before the task completes, with nil if the download can't be resumed;
+    /// <doc:Resuming> lists the reasons. The data is valid in other processes of the same user as long as the partial file stays in place.
+    /// It contains the request without credentials.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessiondownloadtask/cancel(byproducingresumedata:)>
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         cancelProducingResumeData(completionHandler)
     }
 
-    /// Cancels the download so that it can be resumed later; see ``cancel(byProducingResumeData:)``.
+    /// Cancels the download and returns its resume data; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }
     }
 
-    /// Resume data for what has been received so far, while the download continues: for a program that wants to resume even if it is
+    /// Returns resume data for the bytes received so far while the download continues, so that the program can resume it even after being
     /// killed.
     ///
-    /// An addition to Apple's interface. The data names the partial file, which keeps growing: resuming from it later
-    /// (``URLSession/downloadTask(withResumeData:)``) uses everything written by then, so one checkpoint serves for as long as the download
-    /// appends to that file. A new one is needed only once the download has started over: then `didWriteData` counts all that has been written
-    /// as new. Once the download has ended in this process, the data is worth no more than its outcome: after it has
-    /// completed, failed or been cancelled, resuming from it starts from zero, unless the partial file was kept as resume data. There is no
-    /// promise that the file survives a crash of the machine intact.
+    /// An addition to Apple's API. The data names the partial file, which keeps growing: resuming from it later
+    /// (``URLSession/downloadTask(withResumeData:)``) uses everything written by then, so one checkpoint suffices as long as the download
+    /// appends to that file. A new one is needed only after the download has started over, when `didWriteData` counts all bytes written as
+    /// new. After the download has completed, failed or been cancelled in this process, resuming from the data starts from zero, unless the
+    /// partial file was kept as resume data. The file isn't guaranteed to survive a system crash intact.
     ///
-    /// nil if the download can't be resumed; <doc:Resuming> lists the reasons. May be called from any thread.
+    /// Returns nil if the download can't be resumed; <doc:Resuming> lists the reasons. May be called from any thread.
     public func checkpoint() async -> Data? {
         guard let engine else { return nil }
         return await withCheckedContinuation { continuation in
