@@ -17,7 +17,7 @@ enum AsyncForm {
 
     @TaskLocal private static var probe: Probe?
 
-    /// `then` is called with nil if the delegate has no async form: at once if that is known.
+    /// Calls `then` with nil if the delegate has no async form: at once if that is known.
     static func ask<Delegate: URLSessionDelegate, Answer>(
         _ delegate: Delegate,
         _ question: MissingMethods.Method,
@@ -49,7 +49,7 @@ enum AsyncForm {
         /// Asks in the async form. If the delegate has none and is the task's own, the session's is asked by `passingOn`, on the delegate queue.
         /// If that can't be asked either, `then` gets nil.
         ///
-        /// About a completed task only what `outlivesTask` is passed on; anything else stays without an answer.
+        /// About a completed task, only a question that `outlivesTask` is passed on; any other stays unanswered.
         ///
         /// - Parameter next: The session's delegate, if it conforms to the protocol that has the method.
         func ask<Next: Sendable, Answer>(
@@ -58,7 +58,7 @@ enum AsyncForm {
             passingOn: @escaping @Sendable (Next) -> Void,
             then answer: @escaping @Sendable (Answer?) -> Void
         ) {
-            // Found now: a task that completes while its own delegate is asked releases that.
+            // Looked up now: a task that completes while its own delegate is asked releases the delegate.
             let next = delegate.next(session, task).flatMap(next)
             AsyncForm.ask(delegate, method, ask) { [method, task, session] own in
                 guard case .none = own, let next else { return answer(own) }

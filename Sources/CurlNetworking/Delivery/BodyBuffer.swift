@@ -3,8 +3,8 @@ import Foundation
 /// Body bytes waiting for their consumer, in the pieces it will get. Bounded: the transfer should pause above the high mark and resume at
 /// the low mark.
 ///
-/// It holds at most the high mark plus what libcurl delivers before it returns to the loop; see `ReceiveBuffer`. Decoded bytes come in
-/// smaller pieces, and none come above the mark.
+/// It holds at most the high mark plus what libcurl delivers before it returns to the loop; see `ReceiveBuffer`. Decoded bytes arrive in
+/// smaller pieces, and none above the mark.
 struct BodyBuffer {
     /// In bytes.
     static let highMark = 256 * 1024
@@ -16,17 +16,17 @@ struct BodyBuffer {
     private var pieces = Fifo<Data>()
     /// How many more bytes the last piece can take without being reallocated.
     private var room = 0
-    /// The next piece is a part's first. There may be thousands of tiny parts, so it is no larger than its bytes.
+    /// Whether the next piece is a part's first. There may be thousands of tiny parts, so it is no larger than its bytes.
     private var isAtPart = false
     /// Bytes appended and not yet consumed, including those the consumer is working on.
     private(set) var waitingBytes = 0
-    /// The high mark was passed, and the low mark hasn't been reached since.
+    /// Whether the high mark was passed, and the low mark hasn't been reached since.
     private(set) var isAboveHighMark = false
 
     var isEmpty: Bool { pieces.isEmpty }
 
-    /// Copies `bytes` in. `expected` is the total still to come, these included, if known: the piece is sized for it. True if the high mark
-    /// has just been passed.
+    /// Copies `bytes` in. `expected` is the total still to come, these included, if known: the piece is sized for it. Returns true if the
+    /// high mark has just been passed.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int64?) -> Bool {
         guard !bytes.isEmpty else { return false }
         if bytes.count <= room {
@@ -43,8 +43,8 @@ struct BodyBuffer {
         return wait(for: bytes.count)
     }
 
-    /// Makes the next append start a new piece, preceded by something that counts as `cost` bytes until it is `consumed`. True if the high
-    /// mark has just been passed.
+    /// Makes the next append start a new piece, preceded by something that counts as `cost` bytes until it is `consumed`. Returns true if
+    /// the high mark has just been passed.
     mutating func endPiece(cost: Int) -> Bool {
         room = 0
         isAtPart = true
@@ -65,7 +65,7 @@ struct BodyBuffer {
         return piece
     }
 
-    /// True if the low mark has just been reached.
+    /// Returns true if the low mark has just been reached.
     mutating func consumed(_ count: Int) -> Bool {
         waitingBytes = max(0, waitingBytes - count)
         guard isAboveHighMark, waitingBytes <= Self.lowMark else { return false }

@@ -17,9 +17,9 @@ final class ByteStream: Sendable {
         var end: Result<Void, URLError>?
         var responseWaiter: UnsafeContinuation<TaskResponse, any Error>?
         var reader: UnsafeContinuation<Data?, any Error>?
-        /// Who has been given bytes, or waits for them; nil before anybody was.
+        /// The reader that was given bytes, or waits for them; nil before the first.
         var served: ObjectIdentifier?
-        /// The size of the piece that was given last, which counts until somebody asks for the next one.
+        /// The size of the last piece given, which counts until the next one is asked for.
         private var given = 0
 
         /// The next piece.
@@ -29,7 +29,7 @@ final class ByteStream: Sendable {
             return piece
         }
 
-        /// True if the reader has caught up.
+        /// Returns true if the reader has caught up.
         mutating func takeBack() -> Bool {
             defer { given = 0 }
             return body.consumed(given)
@@ -72,7 +72,7 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// More bytes wait for the reader than allowed.
+    /// Whether more bytes wait for the reader than allowed.
     var isBehind: Bool { state.withLock { $0.body.isAboveHighMark } }
 
     /// The body is complete or has failed. Bytes still waiting can be read, unless the task was cancelled.
@@ -132,12 +132,12 @@ final class ByteStream: Sendable {
         }
     }
 
-    /// `reader` asks no more. That is the end of the transfer, unless it never took part, or another reader has gone on in its place.
+    /// `reader` has stopped reading. This ends the transfer, unless it never read, or another reader has taken over.
     func left(by reader: AnyObject) {
         if state.withLock({ $0.served == ObjectIdentifier(reader) }) { abandon() }
     }
 
-    /// Nobody wants anything more.
+    /// Ends the transfer, as no reader is left.
     func abandon() {
         abandoned()
     }

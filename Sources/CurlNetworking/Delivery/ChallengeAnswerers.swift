@@ -23,7 +23,7 @@ enum ChallengeAnswerers {
 
     private struct Known {
         var pairs: [Pair: Answerer] = [:]
-        /// The types of sessions' delegates that have the session's method: it comes before those of all tasks' delegates.
+        /// The types of sessions' delegates that have the session's method: it takes precedence over those of all tasks' delegates.
         var deciding: Set<ObjectIdentifier> = []
     }
 
@@ -35,7 +35,7 @@ enum ChallengeAnswerers {
         }
     }
 
-    /// Notes who has answered. A session's delegate without the session's method has been found to lack it by then.
+    /// Notes which delegate answered. A session's delegate without the session's method is known to lack it by then.
     static func note(_ answerer: Answerer, of pair: Pair) {
         let deciding = pair.session.flatMap { type in
             answerer == .session && !MissingMethods.contains(.sessionChallenge, ofType: type) ? type : nil
@@ -47,7 +47,7 @@ enum ChallengeAnswerers {
     }
 }
 
-/// Who is asked about the connections of a task.
+/// The delegates asked about a task's connections.
 struct AskedDelegates {
     let session: (any URLSessionDelegate)?
     /// The task's; nil if it is the session's, or there is none.

@@ -3,7 +3,7 @@ import CurlNetworkingLocks
 
 /// A challenge on its way to a delegate, and the way back for the answer. Only the first answer counts. Any thread.
 struct ChallengeQuestion: Sendable {
-    /// Which method is called, and which one if no delegate has that.
+    /// Which method is called first, and which one if no delegate has that.
     enum Order: Sendable {
         case task
         case taskThenSession
@@ -14,7 +14,7 @@ struct ChallengeQuestion: Sendable {
     let order: Order
     let sender: ChallengeSender
 
-    /// - Parameter challenge: Made when a delegate is asked, and not on the event loop: the response in it may take long to make.
+    /// - Parameter challenge: Made when a delegate is asked, off the event loop: the response in it may take long to make.
     init(
         challenge: @autoclosure @escaping @Sendable () -> URLAuthenticationChallenge,
         order: Order,
@@ -30,7 +30,7 @@ struct ChallengeQuestion: Sendable {
 struct ChallengeAnswer: Sendable {
     var disposition: URLSession.AuthChallengeDisposition
     var credential: URLCredential?
-    /// Who gave it; no delegate if none implements a method for challenges and it is the default.
+    /// The delegate that gave it; none if none implements a method for challenges and it is the default.
     var answerer = ChallengeAnswerers.Answerer.session
 }
 
@@ -48,7 +48,7 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         var handler: (@Sendable (ChallengeAnswer) -> Void)?
         /// Calls the other method, if it turns out that no delegate has this one. Retains the session, so it is dropped with the handler.
         var alternative: (method: Method, call: @Sendable () -> Void)?
-        /// Who is being asked, as far as known.
+        /// The delegate being asked, as far as known.
         var asked = ChallengeAnswerers.Answerer.session
 
         mutating func end() -> State {
@@ -75,17 +75,17 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
         state.handler?(ChallengeAnswer(disposition: disposition, credential: credential, answerer: answerer))
     }
 
-    /// No delegate implements the task's method: default handling that follows isn't a delegate's answer.
+    /// No delegate implements the task's method: the default handling that follows isn't a delegate's answer.
     func noteMissingMethods() {
         noteAsking(.neither)
     }
 
-    /// `answerer` is being asked now.
+    /// Notes that `answerer` is now being asked.
     func noteAsking(_ answerer: ChallengeAnswerers.Answerer) {
         state.withLock { $0.asked = answerer }
     }
 
-    /// The question is withdrawn: later answers are ignored.
+    /// Withdraws the question: later answers are ignored.
     func withdraw() {
         let dropped = state.withLock { $0.end() }
         withExtendedLifetime(dropped) {}
@@ -93,12 +93,12 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
 
     var isWithdrawn: Bool { state.withLock { $0.handler == nil } }
 
-    /// What to do if no delegate has `method`.
+    /// Sets what to do if no delegate has `method`.
     func setAlternative(to method: Method, _ call: @escaping @Sendable () -> Void) {
         state.withLock { $0.alternative = (method, call) }
     }
 
-    /// No delegate has `method`. False if there is no alternative, or it was tried already.
+    /// No delegate has `method`. Returns false if there is no alternative, or it was already tried.
     func tryAlternative(to method: Method) -> Bool {
         guard let call = state.withLock({ $0.takeAlternative(to: method) }) else { return false }
         call()
@@ -129,7 +129,7 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
 }
 
 extension ChallengeAnswer {
-    /// Tells the sender that made `challenge`.
+    /// Passes the answer to the sender of `challenge`.
     func pass(to challenge: URLAuthenticationChallenge) {
         guard let sender = challenge.sender else { return }
         switch disposition {
@@ -147,7 +147,7 @@ extension ChallengeAnswer {
 }
 
 extension ChallengeQuestion {
-    /// With Apple's precedence for requests: a connection's challenge goes to the session's delegate, and to the task's if the session's
+    /// Applies Apple's precedence for requests: a connection's challenge goes to the session's delegate, and to the task's if the session's
     /// doesn't implement the method; all others go to the task's.
     init(
         challenge: @autoclosure @escaping @Sendable () -> URLAuthenticationChallenge,
@@ -171,7 +171,7 @@ extension ChallengeQuestion {
         NSURLAuthenticationMethodClientCertificate,
     ]
 
-    /// Asks in the order that it has. On the delegate queue.
+    /// Asks in its `order`. Delegate queue.
     func put(about task: URLSessionTask, in session: URLSession, to delegates: DelegateSet) {
         guard !sender.isWithdrawn else { return }
         switch (order, session.core.delegates.base) {

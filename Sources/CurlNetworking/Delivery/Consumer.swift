@@ -1,6 +1,6 @@
 import Foundation
 
-/// Who receives a task's results. All kinds share one engine.
+/// The receiver of a task's results. All kinds share one engine.
 enum Consumer: Sendable {
     /// The delegate, message by message, on the delegate queue: of a data task, with the body as it arrives, or of a download.
     case delegate
@@ -10,7 +10,7 @@ enum Consumer: Sendable {
     case fileHandler(@Sendable (URL?, URLResponse?, (any Error)?) -> Void)
     /// A Swift task, resumed from the loop without another hop.
     case data(UnsafeContinuation<(Data, TaskResponse), any Error>)
-    /// A Swift task that gets a file, resumed from the thread that has renamed it, or from the loop after a failure.
+    /// A Swift task that gets a file, resumed from the thread that renamed it, or from the loop after a failure.
     case file(UnsafeContinuation<(URL, TaskResponse), any Error>)
     /// A Swift task that reads bytes as they arrive.
     case bytes(ByteStream)
@@ -30,7 +30,7 @@ extension Consumer {
             continuation.resume(with: outcome.data(with: response).mapError(\.shown))
         case .file(let continuation):
             if let error = outcome.error { return continuation.resume(throwing: error.shown) }
-            // Some file systems take their time to rename one.
+            // Renaming a file is slow on some file systems.
             WorkThreads.files.run {
                 continuation.resume(with: outcome.file(with: response).mapError(\.shown))
             }
@@ -41,7 +41,7 @@ extension Consumer {
         }
     }
 
-    /// Who gets the result.
+    /// The recipient of the result.
     private enum Recipient {
         case delegate
         case handler
@@ -66,7 +66,7 @@ extension Consumer {
     /// Whether a Swift task waits for the result.
     var isAsync: Bool { recipient == .swiftTask }
 
-    /// The default of the task's property of that name: false where the body comes as a whole.
+    /// The default of the task's property of that name: false if the body is delivered as a whole.
     var prefersIncrementalDelivery: Bool {
         switch self {
         case .delegate, .bytes, .webSocket, .stream: true
@@ -79,7 +79,7 @@ extension Consumer {
         if case .stream(let port) = self { port } else { nil }
     }
 
-    /// The URL as errors name it to the program.
+    /// The URL as errors show it to the program.
     func shown(_ url: URL) -> URL {
         if case .webSocket(let exchange) = self { exchange.shown(url) } else { url }
     }

@@ -48,7 +48,7 @@ struct DelegateMessenger {
             guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
             delegate.urlSession(session, dataTask: dataTask, didReceive: data)
         case .wrote(let total):
-            // Nothing is written yet of a download that starts over: what follows grows from there.
+            // A download that starts over has written nothing yet: its growth counts from there.
             guard total > 0, let (download, delegate) = downloadAndDelegate else { return false }
             delegate.urlSession(
                 session,
@@ -111,7 +111,7 @@ struct DelegateMessenger {
         return true
     }
 
-    /// Without a delegate for it, the answer is the default.
+    /// Asks a question; without a delegate for it, gives the default answer.
     func ask(_ question: TaskQuestion) -> Bool {
         switch question {
         case .redirect(let response, let request, let answer):

@@ -5,7 +5,7 @@ struct DeliveryLine<Element> {
 
     var isEmpty: Bool { waiting.isEmpty }
 
-    /// True if the caller must schedule a turn.
+    /// Returns true if the caller must schedule a turn.
     mutating func add(_ elements: [Element]) -> Bool {
         waiting.append(contentsOf: elements)
         guard !isScheduled, !isEmpty else { return false }
@@ -18,7 +18,7 @@ struct DeliveryLine<Element> {
         waiting.append(element)
     }
 
-    /// Returns elements to the front that were taken but had no turn.
+    /// Returns to the front elements that were taken but had no turn.
     mutating func putBack(_ elements: some BidirectionalCollection<Element>) {
         waiting.prepend(contentsOf: elements)
     }
@@ -34,7 +34,7 @@ struct DeliveryLine<Element> {
         return turn
     }
 
-    /// A turn is over. True if the caller must schedule another.
+    /// Ends a turn. Returns true if the caller must schedule another.
     mutating func endTurn() -> Bool {
         isScheduled = !isEmpty
         return isScheduled

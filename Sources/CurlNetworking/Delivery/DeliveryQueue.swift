@@ -1,19 +1,19 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// Has messages for a delegate or handler.
+/// A source of messages for a delegate or handler.
 protocol Deliverable: AnyObject, Sendable {
-    /// Delivers one message; true if there are more. Delegate queue.
+    /// Delivers one message; returns true if there are more. Delegate queue.
     func deliverNext(about task: URLSessionTask) -> Bool
 }
 
-/// Delivers messages on the delegate queue, each to a delegate as if it were a separate operation: what the program adds to the queue, or to
-/// its underlying queue, during one message runs before the next. Any thread.
+/// Delivers messages on the delegate queue, each to a delegate as if in a separate operation: what the program adds to the queue, or to its
+/// underlying queue, during one message runs before the next. Any thread.
 ///
 /// On a serial queue, an operation is added when the previous one has run: so there is at most one in the queue, and the tasks take turns.
 /// Handlers waiting when an operation begins share it, since nothing that the first of them adds could have run before the others. So do
-/// messages to delegates, one of each task, until the program has added something. On a concurrent queue each task has its own operations,
-/// one at a time, so that a blocking handler delays no other task.
+/// messages to delegates, one per task, until the program has added something. On a concurrent queue, each task has its own operations, one
+/// at a time, so that a blocking handler delays no other task.
 final class DeliveryQueue: Sendable {
     let operations: OperationQueue
     private let ready = Mutex(DeliveryLine<Delivery>())
@@ -22,10 +22,10 @@ final class DeliveryQueue: Sendable {
     struct Delivery: Sendable {
         let recipient: any Deliverable
         let task: URLSessionTask
-        /// The task has a handler, and no delegate gets messages about it.
+        /// Whether the task has a handler, so that no delegate gets messages about it.
         let isForHandler: Bool
 
-        /// Delivers one message; true if there are more.
+        /// Delivers one message; returns true if there are more.
         func run() -> Bool {
             recipient.deliverNext(about: task)
         }
@@ -69,14 +69,14 @@ final class DeliveryQueue: Sendable {
         if ready.withLock({ $0.endTurn() }) { addOperation(runNext) }
     }
 
-    /// Whether the running operation may deliver another message: the last one may have suspended the queue, or added to it what is to run
-    /// before a delegate hears more.
+    /// Whether the running operation may deliver another message: the last one may have suspended the queue, or added to it an operation to
+    /// run before the delegate's next message.
     private func goesOn(with delivery: Delivery) -> Bool {
         !operations.isSuspended && (delivery.isForHandler || operations.operationCount == 1)
     }
 
-    /// Whether all that the program can add to the queue is counted as its operations, barriers excepted. Additions to an underlying queue
-    /// aren't.
+    /// Whether all that the program can add to the queue, except barriers, shows in its count of operations. Additions to an underlying
+    /// queue don't.
     private var showsAdditions: Bool { operations.underlyingQueue == nil }
 }
 

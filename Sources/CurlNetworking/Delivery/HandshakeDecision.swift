@@ -1,18 +1,18 @@
 import CurlTransport
 import Foundation
 
-/// What a delegate's answer to the question of a TLS handshake amounts to.
+/// The meaning of a delegate's answer to a TLS handshake's question.
 enum HandshakeDecision {
     /// The server gets this certificate, or none.
     case certificate(ClientCertificate?)
-    /// The delegate trusts the chain, whatever verification has said of it.
+    /// The delegate trusts the chain, whatever the result of verification.
     case accepted([[UInt8]], hasProblem: Bool)
-    /// It was left to verification, which had no objection to the chain.
+    /// The decision was left to verification, which accepted the chain.
     case verified([[UInt8]])
 }
 
 extension HandshakeQuestion {
-    /// Throws what the handshake fails with.
+    /// Throws the error that the handshake fails with.
     func decision(
         by answer: ChallengeAnswer,
         at origin: Origin,
@@ -46,7 +46,7 @@ extension HandshakeQuestion {
 }
 
 extension ChallengeQuestion {
-    /// Puts the question of a TLS handshake.
+    /// The challenge for a TLS handshake's question.
     init(
         _ question: HandshakeQuestion,
         at origin: Origin,

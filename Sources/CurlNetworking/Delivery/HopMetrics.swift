@@ -13,7 +13,7 @@ struct HopMetrics: Sendable {
     }
 
     private(set) var request: URLRequest
-    /// The request's own URL says so; the one that is shown needn't.
+    /// According to the request's own URL; the one shown to the program may differ.
     private let isSecure: Bool
     let source: Source
     let start: Date
@@ -72,7 +72,7 @@ extension HopMetrics {
         return head.response(at: url)
     }
 
-    /// Has `madeResponse` and everything else as before, and the request as the program knows it.
+    /// Shows the request's URL as the program knows it, but keeps `madeResponse` and everything else.
     mutating func showRequest(by shown: (URL) -> URL) {
         if response == nil, let head, let url = request.url { response = TaskResponse(head, at: url) }
         request.url = request.url.map(shown)
@@ -95,7 +95,7 @@ extension HopMetrics {
 
     var requestStart: Date? {
         guard source == .network else { return start }
-        // libcurl may still have the time of an earlier try, on a connection that has gone since.
+        // libcurl may still have the time of an earlier attempt, on a connection that is gone.
         return date(statistics?.requestStarted).map { max($0, connectEnd ?? $0) }
     }
 
@@ -112,7 +112,7 @@ extension HopMetrics {
         return hasResponse ? date(statistics?.responseStarted).map { max($0, requestStart ?? $0) } : nil
     }
 
-    /// libcurl also takes the end of a connection for the first byte.
+    /// Needed because libcurl also takes the end of a connection for the first byte.
     private var hasResponse: Bool {
         head != nil || statistics.map { $0.responseHeadSize > 0 || $0.responseBodySize > 0 } ?? false
     }
@@ -121,7 +121,7 @@ extension HopMetrics {
         guard let responseStart else { return nil }
         // The system's clock may have been set back meanwhile.
         guard source == .network else { return end.map { max(start, $0) } }
-        // Two clocks have been read.
+        // The times are from different clocks.
         return date(statistics?.total).map { max(responseStart, $0) }
     }
 

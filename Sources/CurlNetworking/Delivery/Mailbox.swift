@@ -8,14 +8,14 @@ struct Mailbox {
     enum Message {
         case event(TaskEvent)
         case question(TaskQuestion)
-        /// Asks whether the response is wanted. Nothing after it is delivered before it has been answered.
+        /// Asks whether the response is wanted. Nothing after it is delivered until it is answered.
         case disposition(of: TaskResponse)
         /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
         case partDisposition(of: PartHead)
         case resumeData(Data?, @Sendable (Data?) -> Void)
-        /// Hands the program what it asked for, before the completion. A cancellation doesn't take it back.
+        /// Hands the program what it asked for, before the completion. Cancellation doesn't drop it.
         case call(@Sendable () -> Void)
-        /// The last message; the steps of the end take its place.
+        /// The last message, which the steps of the end replace.
         case completed
         case end(TaskEnd)
         /// The task's `Progress` needs an update. Delivered ahead of all others, even while those are held.
@@ -31,7 +31,7 @@ struct Mailbox {
     }
 
     private var messages = Fifo<Message>()
-    /// Questions that one method of a delegate hasn't answered, for the next method.
+    /// Questions that one delegate method didn't answer, for the next method.
     private var passedOn = Fifo<@Sendable () -> Void>()
     /// How many of `messages` are informational responses.
     private var informationalCount = 0
@@ -40,12 +40,12 @@ struct Mailbox {
     private var parts = Fifo<(head: PartHead, offset: Int)>()
     private var appendedBytes = 0
     private var takenBytes = 0
-    /// A delivery is running or scheduled.
+    /// Whether a delivery is running or scheduled.
     private var isScheduled = false
     private var state = State.open
-    /// Nothing is delivered, because cookies that the owner may look for are still being written.
+    /// Whether nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
-    /// How many callers may yet have to be told something before the completion.
+    /// How many callers may still have to be told something before the completion.
     private var completionHolds = 0
 
     private var isProgressDue = false
@@ -58,7 +58,7 @@ struct Mailbox {
             || messages.contains { if case .disposition = $0 { true } else { false } }
     }
 
-    /// No delivery is scheduled, and no message waits.
+    /// Whether no delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
 
     /// True if the caller must schedule a delivery: there is something to deliver, and nobody has scheduled it yet.
@@ -78,8 +78,8 @@ struct Mailbox {
         messages.add(message)
     }
 
-    /// The most informational responses that wait. A server may send more than any delegate can be told of during a large upload; with the
-    /// next, the older half is dropped.
+    /// The most informational responses that may wait. During a large upload, a server may send more than any delegate can be told of; when
+    /// another arrives, the older half is dropped.
     static let maximumInformational = 128
 
     private mutating func dropInformational() {
@@ -95,12 +95,12 @@ struct Mailbox {
         messages = rest
     }
 
-    /// Puts `message` ahead of all others, if the delegate must hear it first.
+    /// Puts `message`, which the delegate must hear first, ahead of all others.
     mutating func postFirst(_ message: Message) {
         if takes(message) { messages.prepend(contentsOf: CollectionOfOne(message)) }
     }
 
-    /// Has `question` asked in a turn of its own, before anything else and in every state: the other messages may be waiting for its answer.
+    /// Schedules `question` for its own turn, before anything else and in every state: the other messages may be waiting for its answer.
     mutating func passOn(_ question: @escaping @Sendable () -> Void) {
         passedOn.append(question)
     }
@@ -155,7 +155,7 @@ struct Mailbox {
         isHeld = false
     }
 
-    /// Holds the completion, until `releaseCompletion` has been called as often.
+    /// Holds the completion until a matching call of `releaseCompletion`.
     mutating func holdCompletion() {
         completionHolds += 1
     }
@@ -195,13 +195,13 @@ struct Mailbox {
         return .event(.body(piece))
     }
 
-    /// A message has been delivered. True if there is another, for which the caller must add an operation.
+    /// A message has been delivered. Returns true if there is another, for which the caller must add an operation.
     mutating func delivered() -> Bool {
         isScheduled = hasNext
         return isScheduled
     }
 
-    /// What follows the first step of the completion, which has been taken.
+    /// Adds the steps that follow the first one of the completion, which has been taken.
     mutating func goesOn(with steps: some Collection<TaskEnd>) {
         messages.prepend(contentsOf: steps.map(Message.end))
     }
@@ -224,7 +224,7 @@ struct Mailbox {
         if isAwaitingAnswer { state = .open }
     }
 
-    /// The consumer has finished with `count` body bytes; true if the transfer may resume.
+    /// The consumer has finished with `count` body bytes. Returns true if the transfer may resume.
     mutating func consumed(_ count: Int) -> Bool {
         body.consumed(count)
     }
@@ -237,13 +237,13 @@ struct Mailbox {
         return pieces
     }
 
-    /// Takes back the completion, which another one is to replace later.
+    /// Withdraws the completion, to be replaced later.
     mutating func takeCompletion() {
         messages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
-    /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the task
-    /// has become. What comes later is dropped as well: whoever posts it may not know of the cancellation yet.
+    /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the
+    /// task has become. Later messages are dropped, too: their posters may not know of the cancellation yet.
     mutating func discard() -> Discarded {
         var dropped: [Message] = []
         messages.removeAll { message in
@@ -257,12 +257,12 @@ struct Mailbox {
         return Discarded(messages: dropped, schedules: claimDelivery())
     }
 
-    /// What is no longer wanted. Released without the task's lock: it may contain the program's own objects, whose `deinit` may look at the
-    /// task.
+    /// Messages that are no longer wanted. Released without the task's lock: they may contain the program's own objects, whose `deinit` may
+    /// look at the task.
     struct Discarded {
         /// In no particular order.
         fileprivate(set) var messages: [Message] = []
-        /// Whether the caller must schedule a delivery, of what was kept.
+        /// Whether the caller must schedule a delivery of what was kept.
         fileprivate(set) var schedules = false
     }
 
@@ -280,11 +280,11 @@ struct Mailbox {
 }
 
 extension Mailbox.Message {
-    /// Whether the owner of a cancelled task gets it all the same.
+    /// Whether the owner of a cancelled task still gets it.
     fileprivate var outlivesCancellation: Bool {
         switch self {
         case .completed, .end, .resumeData, .call, .progress: true
-        // A captured connection belongs to the program, and nothing else is told after that.
+        // A captured connection belongs to the program, and no other message follows it.
         case .event(.captured): true
         // The completion is about the new task.
         case .event(.becameDownload), .event(.becameStream): true
@@ -294,8 +294,8 @@ extension Mailbox.Message {
 }
 
 extension Fifo<Mailbox.Message> {
-    /// Appends a message, or has it replace the last one if both are byte counts of the same kind. A count of zero, which says that a file
-    /// starts over, stays. A call goes ahead of the completion.
+    /// Appends a message, or replaces the last one with it if both are byte counts of the same kind. A count of zero, which says that a
+    /// file starts over, stays. A call goes ahead of the completion.
     fileprivate mutating func add(_ message: Mailbox.Message) {
         switch (last, message) {
         case (.event(.sent), .event(.sent)): updateLast { $0 = message }

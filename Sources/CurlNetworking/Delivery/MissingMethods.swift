@@ -1,14 +1,15 @@
 import CurlNetworkingLocks
 
-/// The delegates' types that are known to lack a method: its default implementation has run. What only the default would answer or be told
-/// needn't be asked or reported. Remembered for the process; at most the number of types times the number of methods. Any thread.
+/// The delegate types that are known to lack a method, because its default implementation ran. What only the default would answer or be
+/// told needn't be asked or reported. Remembered until the process ends; at most the number of types times the number of methods. Any
+/// thread.
 enum MissingMethods {
     enum Method: Hashable, Sendable {
         // Questions, which have two forms: a type that lacks one has neither.
         case sessionChallenge, challenge, redirect, response, caching, bodyStream, bodyStreamFromOffset, delayedRequest
         case metrics
 
-        /// A response is stored after its task may have completed.
+        /// A response may be stored after its task has completed.
         var outlivesTask: Bool { self == .caching }
     }
 

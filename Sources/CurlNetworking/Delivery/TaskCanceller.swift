@@ -1,6 +1,6 @@
 import CurlNetworkingLocks
 
-/// Forwards the cancellation of a Swift task to the session task that works for it, whichever comes first.
+/// Forwards a Swift task's cancellation to the session task that works for it, whichever of the two comes first.
 final class TaskCanceller: Sendable {
     private let state = Mutex(State.waiting)
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// One message of a task's end. They are delivered in this order.
 enum TaskEnd: Sendable {
-    /// A download's file that nobody gets, as the task was cancelled after all.
+    /// A download's file to be discarded, as the task was cancelled after all.
     case unwanted(DownloadedFile)
     /// A download's file, for the delegate.
     case downloaded(DownloadedFile)

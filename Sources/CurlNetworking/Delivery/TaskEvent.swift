@@ -39,8 +39,8 @@ enum TaskEvent: Sendable {
     }
 }
 
-/// The events that another process can send. Of an informational response's request only the URL is sent, so nothing secret goes with it. A
-/// data task's conversion, and what happens to a stream task, concern only objects of one process.
+/// The events that another process can send. Of an informational response's request only the URL is sent, so no secrets go with it. A data
+/// task's conversion, and what happens to a stream task, concern only objects of one process.
 extension TaskEvent: Codable {
     private enum Key: String, CodingKey {
         case resumed, expected, sent, body, wrote, isWaitingForConnectivity, informational, url

@@ -3,11 +3,11 @@ import Foundation
 
 /// A task's response.
 ///
-/// A server's is made of its head when somebody first looks at it, on that thread: for a small response this costs more than all the rest, and
-/// the event loop has other tasks to serve.
+/// A server's response is made from its head on first access, on the accessing thread: for a small response this costs more than all the
+/// rest, and the event loop has other tasks to serve.
 final class TaskResponse: Sendable {
     let url: URL?
-    /// nil if it isn't HTTP's.
+    /// nil for a response that isn't HTTP.
     let status: Int?
     private let content: Mutex<Content>
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Collects in memory a body that only the cache may want. A longer one than it takes ends the task.
+/// Collects in memory a body that only the cache may want. A body longer than `limit` ends the task.
 final class BoundedSink: Sink {
     private var body = Data()
     /// In bytes.

@@ -3,15 +3,15 @@ import Foundation
 
 /// Hands the body to a delegate as it arrives, once the delegate has allowed the response.
 ///
-/// A multipart/x-mixed-replace body is split: the delegate gets a response for each part, and the part's bytes. It is split only when the
-/// delegate has allowed the whole, for it may become a download or a stream, which get it as it is.
+/// A multipart/x-mixed-replace body is split: the delegate gets a response for each part, and the part's bytes. It is split only once the
+/// delegate has allowed the response, which may become a download or a stream: these get the body as it is.
 ///
 /// `@unchecked Sendable`: loop only.
 final class DelegateSink: Sink, @unchecked Sendable {
     private enum Body {
         /// Delivered as it is.
         case undivided
-        /// Delivered as it is, to wait for the delegate's answer.
+        /// Delivered as it is, where it waits for the delegate's answer.
         case undecided(BodyParts, isComplete: Bool)
         case divided(BodyParts)
     }
@@ -36,7 +36,7 @@ final class DelegateSink: Sink, @unchecked Sendable {
         owner.ask(about: response.response, dividing: parts == nil ? nil : self)
     }
 
-    /// The delegate has allowed the response. `pieces` is what has been delivered of the body and taken back.
+    /// The delegate has allowed the response. `pieces` are those of the body that were delivered and taken back.
     func divide(_ pieces: [Data]) throws(URLError) {
         guard case .undecided(let parts, let isComplete) = body else { return }
         body = .divided(parts)
@@ -78,7 +78,7 @@ final class BodyParts {
     private let url: URL?
     /// The status, and the fields except those that describe the body.
     private let common: ResponseHead
-    /// How many fields more than `ordinaryFields` the responses of all parts have had. Each takes time, and a part takes a few bytes.
+    /// How many fields beyond `ordinaryFields` the responses of all parts have had. Each takes time, while a part takes only a few bytes.
     private var surplus = 0
 
     private static let ordinaryFields = 100
@@ -97,7 +97,7 @@ final class BodyParts {
         self.common = common
     }
 
-    /// A part with these fields of its own begins.
+    /// Begins a part, which has these fields.
     func begin(with fields: [HeaderField]) throws(URLError) -> PartHead {
         surplus += max(0, common.fields.count - Self.ordinaryFields)
         guard surplus <= Self.maximumSurplus else {

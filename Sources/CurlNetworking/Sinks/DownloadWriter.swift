@@ -2,12 +2,12 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// Does the work of a download's file for its sink on the loop, one job after the other.
+/// Does the work on a download's file for its sink on the loop, one job after the other.
 ///
-/// A file system may take any time for anything, so another thread does it. Only bytes are written on the loop, as long as the file is on a
-/// disk of this machine that has always taken them quickly, and no job is left: writing there is copying into the system's memory.
+/// A file system may take any time for any operation, so another thread does the jobs. The loop only writes bytes, as long as the file is
+/// on a disk of this machine that has always taken them quickly, and no job is left: that merely copies them to the system's memory.
 ///
-/// The methods are called on the loop; completions come on the other thread.
+/// The methods are called on the loop; completions are called on the other thread.
 ///
 /// `@unchecked Sendable`: `state` guards the jobs. The file belongs to the thread that does them and, as long as there are none, to the loop.
 final class DownloadWriter: @unchecked Sendable {
@@ -15,22 +15,22 @@ final class DownloadWriter: @unchecked Sendable {
 
     private struct State {
         var jobs = Fifo<Job>()
-        /// Someone has the file.
+        /// Whether the file is in use.
         var isBusy = false
-        /// The loop may write.
+        /// Whether the loop may write.
         var isQuick = false
         /// How much waits to be written, in bytes.
         var waiting = 0
-        /// The sink has been told that too much does.
+        /// Whether the sink has been told that too much waits.
         var isFull = false
         /// What the other thread has written since the sink last asked, in bytes.
         var written = 0
     }
 
-    /// What has become of the bytes.
+    /// What became of the bytes.
     enum Writing {
         case done
-        /// They wait to be written. If that is too much by now, nothing more should come until `takeProgress` says so.
+        /// They wait to be written. If too much waits, no more should be passed in until `takeProgress` says so.
         case waiting(isTooMuch: Bool)
     }
 
@@ -38,7 +38,7 @@ final class DownloadWriter: @unchecked Sendable {
     struct Progress {
         /// In bytes.
         let written: Int
-        /// Too much was waiting, and now more may come.
+        /// Whether too much was waiting, and now no longer is.
         let hasCaughtUp: Bool
     }
 
@@ -55,7 +55,7 @@ final class DownloadWriter: @unchecked Sendable {
     /// The complete file.
     private var finished: DownloadedFile?
 
-    /// In bytes: with more waiting, no more should come until nothing is. Then it's the loop's turn again, if it may write.
+    /// In bytes: with more waiting, no more should be passed in until none is waiting. Then the loop writes again, if it may.
     private static let highMark = 1 << 20
     /// A file system that takes longer for a piece isn't written to on the loop again.
     private static let longestWrite = Duration.milliseconds(10)
@@ -138,10 +138,10 @@ final class DownloadWriter: @unchecked Sendable {
         }
     }
 
-    /// Appends the bytes. Throws what has gone wrong with the file, as far as that is known.
+    /// Appends the bytes. Throws what went wrong with the file, as far as that is known.
     func write(_ bytes: UnsafeRawBufferPointer) throws(URLError) -> Writing {
         guard takeFile() else { return .waiting(isTooMuch: add(Data(bytes))) }
-        // No job can have come meanwhile.
+        // No job can have arrived meanwhile.
         defer { state.withLock { $0.isBusy = false } }
         if let failure { throw failure }
         let beginning = MonotonicTime.now
@@ -195,7 +195,7 @@ final class DownloadWriter: @unchecked Sendable {
         }
     }
 
-    /// How much of what had to wait `takeProgress` has yet to tell of, in bytes.
+    /// How many of the bytes that had to wait `takeProgress` has yet to report.
     var untold: Int { state.withLock { $0.waiting + $0.written } }
 
     // MARK: - Its end

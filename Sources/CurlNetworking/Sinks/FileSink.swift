@@ -17,7 +17,7 @@ final class FileSink: Sink, @unchecked Sendable {
     private unowned let owner: any SinkOwner
     private let directory: URL
     private let originalRequest: URLRequest?
-    /// What the session adds to it.
+    /// The fields that the session adds to it.
     private let additionalFields: [HeaderField]
     /// What the task was to resume from; nil for a download from the beginning.
     private let resumeData: ResumeData?
@@ -27,13 +27,14 @@ final class FileSink: Sink, @unchecked Sendable {
     private var state = State.noFile
     /// The response that the file's latest bytes belong to.
     private var acceptedHead: (head: ResponseHead, request: URLRequest)?
-    /// The representation whose beginning the partial file is: the response with the rest need not describe it again.
+    /// The representation of which the partial file is the beginning: the response with the rest need not describe it again.
     var partial: Representation?
-    /// The partial file of `resumeData` isn't needed any more once this download has succeeded, or has resume data of its own.
+    /// Whether the partial file of `resumeData` isn't needed any more once this download has succeeded, or has its own resume data.
     var supersedesPartialFile = false
     /// How much has been written since the owner was last told, in bytes.
     private var unsettled: Int64 = 0
-    /// How much of what the writer has yet to report must not be counted, in bytes: the owner has counted it, or its file was given up.
+    /// How much of what the writer has yet to report must not be counted, in bytes: the owner has already counted it, or its file was given
+    /// up.
     private var counted: Int64 = 0
 
     init(
@@ -124,9 +125,9 @@ final class FileSink: Sink, @unchecked Sendable {
         note(response)
         switch state {
         case .noFile: makeFile()
-        // The owner counts from there, though some of what precedes may have yet to be written.
+        // The owner counts from there, though some of the earlier bytes may have yet to be written.
         case .writing where response.offset > 0: forgetUncounted()
-        // A body that begins anew, and not where a partial file ends: from a protocol class, or a local URL.
+        // A body that starts over, rather than where a partial file ends: from a protocol class, or a local URL.
         case .writing(let length): if length > 0 { startOver() }
         case .finishing, .over: break
         }
@@ -155,7 +156,7 @@ final class FileSink: Sink, @unchecked Sendable {
         unsettled += Int64(count) - known
     }
 
-    /// What this sink has received so far must not be counted any more.
+    /// Keeps what this sink has received so far from being counted.
     private func forgetUncounted() {
         counted = Int64(writer.untold)
         unsettled = 0
@@ -174,7 +175,7 @@ final class FileSink: Sink, @unchecked Sendable {
         countProgress(for: owner)
     }
 
-    /// What another thread has written counts now.
+    /// Counts what another thread has written.
     private func countProgress(for owner: any SinkOwner) {
         let progress = writer.takeProgress()
         noteWritten(progress.written)
@@ -235,7 +236,7 @@ final class FileSink: Sink, @unchecked Sendable {
 
     // MARK: - Resume data
 
-    /// Calls `completion`, on any thread, with resume data in case the process ended now; with nil if there is nothing to resume from. The
+    /// Calls `completion`, on any thread, with resume data in case the process ends now; with nil if there is nothing to resume from. The
     /// download continues.
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         if let untouched { return completion(untouched.encoded()) }
@@ -243,7 +244,7 @@ final class FileSink: Sink, @unchecked Sendable {
         let superseded = supersededFile
         writer.describe { partial in
             var data = partial.flatMap(describe)
-            // It can't be removed yet: the program may be killed before it has stored this data.
+            // That file can't be removed yet: the program may be killed before it has stored this data.
             data?.superseded = superseded
             completion(data?.encoded())
         }

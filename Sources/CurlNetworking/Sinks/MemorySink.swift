@@ -8,7 +8,7 @@ final class MemorySink: Sink {
     private var reservation = 0
     /// In bytes.
     private var unsettled: Int64 = 0
-    /// The delegate of an awaiting Swift task gets the bytes as well.
+    /// Whether the delegate of an awaiting Swift task also gets the bytes.
     private var isCopied = false
 
     /// In bytes: the most that is reserved on a server's word alone.

@@ -2,9 +2,9 @@ import Foundation
 
 /// Splits a body of the type `multipart/x-mixed-replace` into its parts. The bytes may arrive in any pieces, and the server may be hostile.
 ///
-/// A part begins after a line that begins with the boundary (RFC 2046 §5.1.1), and ends before the line break ahead of the next one. As
-/// browsers do, it takes a bare line feed for a line break, and a boundary whose parameter already has the two hyphens. What it holds back
-/// is no longer than the boundary's line break and itself, or the head of one part.
+/// A part begins after a line that begins with the boundary (RFC 2046 §5.1.1), and ends before the line break ahead of the next one. Like
+/// browsers, the parser accepts a bare line feed as a line break, and a boundary parameter that already has the two hyphens. It holds back
+/// no more than a boundary and its line break, or the head of one part.
 struct PartParser {
     enum Event: Equatable {
         /// Another part begins, with these fields.
@@ -34,7 +34,7 @@ struct PartParser {
         case ended
     }
 
-    /// Two hyphens and the boundary. Until one has come, also the boundary alone if it begins with two hyphens.
+    /// Two hyphens and the boundary. Until one has arrived, also the boundary alone if it begins with two hyphens.
     private var delimiters: [[UInt8]]
     private var state = State.preamble
     /// Bytes that may be the beginning of a boundary.
@@ -71,7 +71,7 @@ struct PartParser {
         }
     }
 
-    /// True if `rest` may contain more.
+    /// Returns true if `rest` may contain more.
     private mutating func step(_ rest: inout ArraySlice<UInt8>, _ events: inout [Event]) throws(HeadTooLarge) -> Bool {
         switch state {
         case .preamble:
@@ -86,7 +86,7 @@ struct PartParser {
         case .boundaryLine:
             return skipBoundaryLine(&rest)
         case .head(var head):
-            // Lets go of its bytes, which otherwise would be copied.
+            // Releases its bytes, which would otherwise be copied.
             state = .bodyStart
             guard try head.take(&rest) else {
                 state = .head(head)
@@ -130,8 +130,8 @@ struct PartParser {
         return false
     }
 
-    /// The length of the delimiter that `bytes` begin with, 0 if they begin with none, nil if there are too few to decide. The first to come
-    /// is the server's.
+    /// The length of the delimiter that `bytes` begin with, 0 if they begin with none, nil if there are too few to decide. The first to
+    /// arrive is the server's.
     private mutating func delimiterLength(at bytes: ArraySlice<UInt8>) -> Int? {
         for delimiter in delimiters where bytes.prefix(delimiter.count).elementsEqual(delimiter.prefix(bytes.count)) {
             guard bytes.count >= delimiter.count else { return nil }
@@ -167,7 +167,7 @@ struct PartParser {
         /// Where the last line begins.
         private var line = 0
 
-        /// Takes its bytes from the beginning of `rest`. True if they end with the empty line after which the body begins.
+        /// Takes its bytes from the beginning of `rest`. Returns true if they end with the empty line before the body.
         mutating func take(_ rest: inout ArraySlice<UInt8>) throws(HeadTooLarge) -> Bool {
             var isComplete = false
             while !isComplete, let lineFeed = rest.firstIndex(of: .lineFeed) {
@@ -220,8 +220,8 @@ struct PartParser {
 }
 
 extension PartParser {
-    /// Whether the type may begin with "multipart". Asked about every response to a delegate, and taking a field to pieces costs a tenth of
-    /// a request's instructions.
+    /// Whether the type may begin with "multipart". Checked for every response to a delegate, since parsing a field costs a tenth of a
+    /// request's instructions.
     private static func mayBeMultipart(_ contentType: String) -> Bool {
         let first = contentType.utf8.first { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
         return first.map { $0 | 0x20 == UInt8(ascii: "m") || $0 >= 0x80 } ?? false

@@ -3,7 +3,7 @@ import Foundation
 
 /// The body of a response whose data task has become a stream task: kept, within bounds, until the program reads it.
 ///
-/// It takes the body as a sink, and gives it to the port's readers as what carries the port's bytes. Loop only.
+/// As a sink, it takes the body; as the port's carrier, it passes it to the readers. Loop only.
 final class ResponseStream: Sink {
     private enum Body {
         case incoming
@@ -19,7 +19,7 @@ final class ResponseStream: Sink {
     private var isServing = false
 
     /// - Parameters:
-    ///   - pieces: What has come so far.
+    ///   - pieces: The body so far.
     ///   - isComplete: Whether that is all of it.
     init(_ port: StreamPort, _ owner: any ResponseStreamOwner, pieces: [Data], isComplete: Bool) {
         (self.port, self.owner) = (port, owner)
@@ -27,7 +27,7 @@ final class ResponseStream: Sink {
         if isComplete { body = .complete }
     }
 
-    /// More waits for readers than should.
+    /// Whether more waits for readers than should.
     var isBehind: Bool { buffer.isAboveHighMark }
 
     /// Begins to serve reads. The task must have the port.
@@ -57,7 +57,7 @@ final class ResponseStream: Sink {
         completion(nil)
     }
 
-    /// The body has broken off, and the port is about to fail, which drops what has come of it or leaves it to the reads.
+    /// The body has broken off, and the port is about to fail, which drops the received bytes or leaves them to the reads.
     func handOver() {
         var rest = buffer
         buffer.removeAll()

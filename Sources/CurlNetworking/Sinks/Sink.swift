@@ -8,10 +8,10 @@ protocol Sink: AnyObject {
     /// Prepares for the body that follows `response`.
     func makeRoom(for response: AcceptedResponse) throws(URLError)
 
-    /// The task now shows the response: passes it to those who take it before its body.
+    /// The task now shows the response: passes it to receivers that take it before its body.
     func begin(_ response: AcceptedResponse)
 
-    /// The next bytes, decoded. Within libcurl or outside.
+    /// Takes the next bytes, decoded. Called within libcurl or outside.
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError)
 
     /// Called after each series of bytes, outside of libcurl.
@@ -31,10 +31,10 @@ protocol Sink: AnyObject {
     /// The whole body, for the cache; nil if the sink doesn't have it.
     var wholeBody: Data? { get }
 
-    /// The body is delivered in parts that are responses of their own.
+    /// Whether the body is delivered in parts, each with its own response.
     var isDivided: Bool { get }
 
-    /// The response whose body it gets, for a sink that takes its place; nil for one that is never replaced.
+    /// The response whose body it gets, for a sink that replaces this one; nil for one that is never replaced.
     var accepted: AcceptedResponse? { get }
 
     /// Whether the task can't succeed without a response.
@@ -63,7 +63,7 @@ struct AcceptedResponse {
     /// nil if the response didn't come from a server.
     let head: ResponseHead?
     let request: URLRequest?
-    /// How much of the body is there already, in bytes.
+    /// How much of the body is already there, in bytes.
     var offset: Int64 = 0
     /// The whole body's length, in bytes, or `NSURLSessionTransferSizeUnknown`.
     var expected: Int64
@@ -79,7 +79,8 @@ protocol SinkOwner: AnyObject, Sendable {
     /// Counts `bytes` of the body that aren't delivered piece by piece; a download's delegate `isTold` the total.
     func count(_ bytes: Int64, isTold: Bool)
 
-    /// None of the body counts any more: it begins anew. What a download's delegate is told next of counts as new from its first byte.
+    /// None of the body counts any more: it starts over. The next progress that a download's delegate is told of counts as new from its
+    /// first byte.
     func startedOver()
 
     /// Counts bytes of the body and delivers them to the delegate, which sets the transfer's pace.
@@ -91,7 +92,7 @@ protocol SinkOwner: AnyObject, Sendable {
     /// Delivers bytes that have been counted, or will be, to the delegate, which sets the transfer's pace.
     func deliver(counted bytes: UnsafeRawBufferPointer)
 
-    /// The bytes that follow belong to another part of the body.
+    /// Begins another part of the body, to which later bytes belong.
     func beginPart(_ head: PartHead) throws(URLError)
 
     /// Counts bytes that the reader gets.
@@ -103,7 +104,7 @@ protocol SinkOwner: AnyObject, Sendable {
     /// More waits in the sink than should, or no longer: that sets the transfer's pace.
     func setBehind(_ isBehind: Bool)
 
-    /// What the sink was given is lost, and with it the task.
+    /// What the sink was given is lost, and the task with it.
     func sinkFailed(_ error: URLError)
 
     /// Runs `body` on the task's loop. Any thread.

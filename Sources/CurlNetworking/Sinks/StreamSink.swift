@@ -1,6 +1,6 @@
 import Foundation
 
-/// The end of a stream task, told to those who read and write: there is no response, and so no body.
+/// Tells a stream task's readers and writers of its end: there is no response, and so no body.
 final class StreamSink: Sink {
     private let port: StreamPort
 

@@ -7,18 +7,18 @@ struct Authentication {
     struct Use {
         var space: ProtectionSpace
         var credential: Credential
-        /// The session's other tasks may use it.
+        /// Whether the session's other tasks may use it.
         var isShared: Bool
         /// The nonce that the task alone uses; nil for the session's. A credential that isn't shared always has one.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
-        /// The answer to the task's last challenge for the space was accepted.
+        /// Whether the answer to the task's last challenge for the space was accepted.
         var isAccepted = false
-        /// Basic: the URL that it was challenged at; nil for one that the session has.
+        /// For Basic, the URL that was challenged; nil for a credential of the session's.
         var url: URL?
 
-        /// Whether its connection must be used for nothing else. By Negotiate too, some servers authenticate connections, and libcurl lets any
-        /// other request have those.
+        /// Whether nothing else may use its connection. Some servers authenticate connections even with Negotiate, and libcurl lets any
+        /// other request use those.
         var ownsConnection: Bool { space.scheme == .negotiate && !isShared }
 
         /// Whether it may be sent with a request for `url` that hasn't been challenged.
@@ -33,7 +33,7 @@ struct Authentication {
     /// What a request was sent with.
     struct Sent {
         var use: Use
-        /// It was sent preemptively.
+        /// Whether it was sent preemptively.
         var isAhead: Bool
         /// The challenge that it answers, with the nonce that was used.
         var digest: DigestChallenge?
@@ -45,7 +45,7 @@ struct Authentication {
         let request: URLRequest
         let challenger: Challenger
         let response: TaskResponse
-        /// It is the response to CONNECT, and that exchange is already over.
+        /// Whether it is the response to CONNECT, and that exchange is already over.
         var isInTunnel = false
         /// The offers still to be tried, strongest first.
         var offers: [AuthenticationOffer]
@@ -53,11 +53,11 @@ struct Authentication {
         var space: ProtectionSpace?
         /// What the default handling uses.
         var proposed: Use?
-        /// Asks about that space. Keeps the session as long as an answer is wanted.
+        /// Asks about that space. Retains the session as long as an answer is wanted.
         var sender: ChallengeSender?
 
-        /// Whether the request may be sent with a credential that nobody has chosen for it: not in another's name, if its URL names a user,
-        /// nor with another password than the URL's.
+        /// Whether the request may be sent with a credential that wasn't chosen for it: if its URL names a user, only as that user, and
+        /// with no password other than the URL's.
         func admits(_ credential: Credential) -> Bool {
             guard challenger.party == .server, let named = request.url?.credential else { return true }
             return credential == named || named.password.isEmpty && credential.user == named.user
@@ -66,7 +66,7 @@ struct Authentication {
 
     /// What a challenger has refused since it last accepted something, whatever realms it has named.
     private struct Refusals {
-        /// How many answers to challenges.
+        /// How many answers to challenges it refused.
         var count = 0
         var credentials: [AuthenticationScheme: Set<Credential>] = [:]
     }
@@ -75,7 +75,7 @@ struct Authentication {
     var uses: [AuthenticationParty: Use] = [:]
     /// What the current request was sent with.
     var sent: [AuthenticationParty: Sent] = [:]
-    /// The URL's own user name and password were sent as Basic.
+    /// Whether the URL's own user name and password were sent as Basic.
     var hasSentURLCredential = false
     /// The credential set for the proxy, which libcurl sends with CONNECT.
     var tunnelCredential: Credential?
@@ -86,7 +86,7 @@ struct Authentication {
     private var failures: [ProtectionSpace: Int] = [:]
     /// Rejected credentials, so that they aren't tried again.
     private var refused: [ProtectionSpace: Set<Credential>] = [:]
-    /// A server can name another realm in each challenge, and would get the same password again and again.
+    /// By challenger, as a server can name another realm in each challenge, and would get the same password again and again.
     private var refusals: [Challenger: Refusals] = [:]
     /// The nonces of the newest challenge, one for each realm.
     private var offeredNonces: Set<String> = []
@@ -123,7 +123,7 @@ struct Authentication {
         let space = sent.use.space
         guard space.challenger == challenger else { return .ask }
         let offer = offers.first { $0.scheme == space.scheme && $0.realm == space.realm }
-        // Sent preemptively, or accepted before, it was for another space.
+        // If it was sent preemptively, or accepted before, it was for another space.
         if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
         if let digest = offer?.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
             renewals < Self.maximumRenewals, digest.isStale || !lastNonces.contains(nonce)
@@ -146,8 +146,8 @@ struct Authentication {
     /// A server that finds every nonce stale must be rejecting the credential for another reason.
     private static let maximumRenewals = 2
 
-    /// The session goes on with the nonce of the task that first finds the old one stale. Others, and a task whose new one is stale too, go
-    /// on with the one they were given: a server may take each only once, or a few times.
+    /// The session continues with the nonce of the task that first finds the old one stale. Other tasks, and one whose new nonce is also
+    /// stale, continue with the one they were given: a server may accept each only once, or a few times.
     private mutating func renew(_ sent: Sent, _ digest: DigestChallenge, _ spaces: inout ProtectionSpaces) {
         var use = sent.use
         let sharedNonce = spaces[use.space]?.digest?.nonce
@@ -188,14 +188,14 @@ struct Authentication {
         refusals[challenger, default: Refusals()].credentials[scheme, default: []].insert(credential)
     }
 
-    /// The head is no challenge by `parties`; those that can see the request may name the next nonce in it (RFC 7616 §3.5).
+    /// The head isn't a challenge by `parties`; those that can see the request may name the next nonce in it (RFC 7616 §3.5).
     mutating func noteSuccess(
         _ head: ResponseHead,
         of parties: Set<AuthenticationParty>,
         isTunnelled: Bool = false,
         _ spaces: inout ProtectionSpaces
     ) {
-        // A server whose nonces are always stale doesn't get more attempts for a proxy that is content.
+        // A proxy's acceptance doesn't give more attempts to a server whose nonces are always stale.
         if parties.contains(.server) { renewals = 0 }
         for (party, sent) in sent where parties.contains(party) {
             refusals[sent.use.space.challenger] = nil
@@ -221,7 +221,7 @@ struct Authentication {
     /// Credentials for a proxy don't count: the response doesn't depend on them.
     var hasSentServerCredentials: Bool { hasSentURLCredential || sent[.server] != nil }
 
-    /// Makes `options` send each party what is known for it, and notes what that was.
+    /// Makes `options` send each party the credential known for it, and notes what is sent.
     mutating func apply(
         to options: TransferOptions,
         of request: URLRequest,
@@ -291,7 +291,7 @@ struct Authentication {
 }
 
 extension AuthenticationParty {
-    /// Whose challenge there may be in the response to a request for `url`.
+    /// The challenger behind a challenge in the response to a request for `url`.
     func challenger(for url: URL, through route: ProxyRoute) -> Challenger? {
         switch self {
         case .server: Origin(url).map { Challenger(party: .server, origin: $0) }

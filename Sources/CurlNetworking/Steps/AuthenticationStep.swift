@@ -3,13 +3,13 @@ import Foundation
 
 /// Challenges of servers and proxies (RFC 9110 §11): answers them, and adds credentials to the next request.
 ///
-/// `@unchecked Sendable`: used on the loop only, but for `context`, which is set before another thread may look at it.
+/// `@unchecked Sendable`: used on the loop only, except for `context`, which is set before another thread may look at it.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
     /// nil for a task without authentication so far.
     @exclusivity(unchecked) private var state: Authentication?
     /// Set while the task waits for its turn to ask.
     private weak var context: (any StepContext)?
-    /// libcurl doesn't speak HTTP on the connection, and so can't lead a conversation that authenticates it.
+    /// Whether libcurl doesn't speak HTTP on the connection, and so can't do a handshake that authenticates it.
     private let isForChannel: Bool
 
     init(isForChannel: Bool = false) {
@@ -21,7 +21,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     /// Whether the current request was sent with credentials for its server.
     var hasShownServerCredentials: Bool { state?.hasSentServerCredentials ?? false }
 
-    /// The one that the current request was sent with, as far as it comes from this step.
+    /// The credential that the current request was sent with, as far as it comes from this step.
     var sentCredential: Credential? { state?.sent[.server]?.use.credential }
 
     /// The credential that `request` would be sent to the server with, as far as it comes from this step.
@@ -86,7 +86,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         return .hold(hold(challenged, context))
     }
 
-    /// Whether the proxy has refused a tunnel for lack of a credential, and there may be one.
+    /// Looks for a credential if the proxy has refused a tunnel for lack of one.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error != nil, let head = ending.refusal, head.status == 407, let url = request.url,
             let challenger = context.route.server?.challenger
@@ -146,13 +146,13 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             _ = state?.noteSuccess(received.head, of: parties, isTunnelled: isTunnelled, &$0)
         }
         for (party, sent) in sent where parties.contains(party) {
-            // That was noted when the tunnel opened; on one that already existed, nothing was sent.
+            // Already noted when the tunnel opened; for one that existed before, nothing was sent.
             if party == .proxy, received.tunnel != nil { continue }
             noteAccepted(sent.use, at: url, context)
         }
     }
 
-    /// The proxy has opened a tunnel: what was sent for it is valid. The tasks that wait for its connection have to have the same credential, or
+    /// The proxy has opened a tunnel: what was sent for it is valid. The tasks that wait for its connection need the same credential, or
     /// libcurl wouldn't let them share it. Within libcurl.
     func noteOpened(_ tunnel: ProxyTunnel, for request: URLRequest, _ context: any StepContext) {
         guard let url = request.url else { return }
@@ -203,7 +203,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
     }
 
-    /// Another task's question about the space was answered, perhaps for this one as well; if not, it is this one's turn. Any thread.
+    /// Another task's question about the space was answered, perhaps also for this one; if not, it is this one's turn. Any thread.
     func turnCame(about space: ProtectionSpace) {
         guard let context else { return }
         context.owner.submit { self.askedElsewhere(about: space, context) }
@@ -325,7 +325,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             self.answer(with: use, storing: isShared ? object : nil, context)
         case .performDefaultHandling:
             if let proposed = challenged.proposed { return self.answer(with: proposed, context) }
-            // Programs often don't know these schemes, and the server offers Basic as well.
+            // Programs often don't know these schemes, and the server also offers Basic.
             if space.scheme.isOfConnection { skipOffer(context) } else { deliverChallenge(context) }
         case .cancelAuthenticationChallenge:
             context.fail(.cancelled(context.request?.url))

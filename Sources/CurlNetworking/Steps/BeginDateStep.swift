@@ -17,7 +17,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
     /// Whether there is a request that the delegate could be asked about.
     private let asks: Bool
     private var state = State.delayed(look: nil)
-    /// The request that the delegate has put in the place of the task's own.
+    /// The request with which the delegate replaced the task's own.
     private(set) var replacement: URLRequest?
 
     init(asks: Bool = true) {
@@ -45,13 +45,13 @@ final class BeginDateStep: Step, @unchecked Sendable {
         return .wait
     }
 
-    /// When to look at the clock again, with `remaining` seconds to go. Loops don't notice that the system's clock is set, which would otherwise
-    /// make the task late.
+    /// When to check the clock again, with `remaining` seconds to go. Loops don't notice that the system's clock has been set, which would
+    /// otherwise make the task late.
     static func nextLook(_ remaining: TimeInterval) -> Duration {
         Duration(timeInterval: min(remaining, 60))
     }
 
-    /// Whether the date has yet to come, or be looked at.
+    /// Whether the date has yet to come, or to be checked.
     var isDelayed: Bool { if case .delayed = state { true } else { false } }
 
     /// The date has come.

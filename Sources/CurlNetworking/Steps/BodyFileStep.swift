@@ -1,7 +1,7 @@
 import Foundation
 
-/// Opens an upload's file for each request that sends it: on another thread, as file systems may take any time, and once the request has its
-/// place, as a program may have more uploads waiting than it can have open files.
+/// Opens an upload's file for each request that sends it: on another thread, since file systems may take any time, and only once the
+/// request has its place, since a program may have more uploads waiting than it can have open files.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class BodyFileStep: Step, @unchecked Sendable {
@@ -13,7 +13,7 @@ final class BodyFileStep: Step, @unchecked Sendable {
     }
 
     private let url: URL
-    /// What it was when the task was made, however long ago that is; nil if it may be anything. Only tasks of an agent have it.
+    /// The file as it was when the task was made, however long ago; nil if it may be in any state. Only an agent's tasks have it.
     private let expected: UploadedFile?
     private var state = State.closed
     /// The file as the latest request sends it.

@@ -3,8 +3,8 @@ import Foundation
 
 /// Finds the stream for a request's body: a stream can be read only once.
 ///
-/// The request's own stream serves the first transfer, as does that of a request which the delegate or a protocol class has put in its
-/// place; for later ones the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's
+/// The request's own stream serves the first transfer, as does that of a request with which the delegate or a protocol class replaced it;
+/// for later transfers the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's
 /// own stream if the delegate has none.
 ///
 /// `@unchecked Sendable`: used on the loop only.
@@ -14,8 +14,8 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         case needed
         /// The delegate has been asked.
         case asking
-        /// libcurl reads nothing of a body without length, so an empty one must be recognised before: one that has said nothing by the
-        /// deadline is taken for empty.
+        /// libcurl reads nothing of a body of length 0, so the stream must be checked first: one that is silent until the deadline counts
+        /// as empty.
         case findingEnd(InputStream, until: Deadline)
         case found(InputStream)
         case failed(URLError)
@@ -24,14 +24,14 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     private var state = State.needed
     /// Where in the body the next one begins, in bytes.
     private var offset: Int64 = 0
-    /// The last one that was sent.
+    /// The last stream that was sent.
     private var spent: Spent?
 
     private struct Spent {
         let stream: InputStream
         /// Where in the body it begins, in bytes.
         let offset: Int64
-        /// What it became.
+        /// The body made from it.
         var body: StreamedBody?
     }
 
@@ -43,7 +43,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         return stream
     }
 
-    /// The transfer that is about to be made has this body.
+    /// Notes the body of the transfer that is about to be made.
     func note(_ body: (any RequestBody)?) {
         spent?.body = body as? StreamedBody
     }
@@ -64,7 +64,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         case .failed(let error): return .fail(error)
         case .needed: break
         }
-        // The connection came to nothing, or to a question, before anything of the stream was read.
+        // Connecting failed, or led to a question, before anything of the stream was read.
         if attempt == .repeated, let unread {
             state = .found(unread)
             return .pass
@@ -85,10 +85,10 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         return .wait
     }
 
-    /// Whether the current request has a stream for its body: the task's, or one that it got on its way.
+    /// Whether the current request has a stream for its body: the task's, or one that it got along the way.
     private func sendsStream(_ context: any StepContext) -> Bool {
         let (body, stream) = (context.owner.body, context.request?.httpBodyStream)
-        // Whatever request is current: one that the delegate has put in its place has the body that the delegate wants.
+        // Whichever request is current: a replacement by the delegate has the body that the delegate wants.
         if body.isInRequest { return stream != nil }
         let isKept = body.isKept(by: context.request, after: context.steps.redirect)
         if body.isStream { return isKept || unspentStream(of: context.request, context) != nil }
@@ -105,7 +105,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         return spent == nil && context.redirectCount == 0 ? stream : nil
     }
 
-    /// The last one, if nothing of it was read and it serves the next transfer as well.
+    /// The last stream, if nothing of it was read and it also serves the next transfer.
     private var unread: InputStream? {
         guard let spent, spent.body?.hasBegun == false, spent.offset == offset else { return nil }
         return spent.stream
@@ -135,7 +135,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     private func canSend(_ stream: InputStream, as rest: UploadRest?, _ context: any StepContext) -> Bool {
         switch stream.streamStatus {
         case .closed, .error: false
-        // If the server has all that was sent, nothing may follow.
+        // If the server has everything that was sent, the rest may be empty.
         case .atEnd: rest.map { $0.length == nil && $0.offset == context.steps.upload?.course.sent } ?? false
         default: true
         }
@@ -163,7 +163,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         loop.schedule(deadline, at: loop.now + context.session.settings.idleTimeout(for: request))
     }
 
-    /// A suspended task has all of its time again when it is resumed.
+    /// A suspended task gets all of its time again when it is resumed.
     private func timeIsUp(for stream: InputStream, of request: URLRequest, _ context: any StepContext) {
         guard case .findingEnd(_, let deadline) = state, context.owner.isSuspended else {
             return foundEnd(of: stream, nil, context)

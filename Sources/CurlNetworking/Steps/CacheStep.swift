@@ -21,9 +21,9 @@ final class CacheStep: Step, @unchecked Sendable {
         case unknown
         /// No stored response can be used for the request.
         case none
-        /// The server is asked for a new response, or whether this one is still current; it stands in if the server is in trouble.
+        /// The server is asked for a new response, or whether this one is still current; it stands in if the server fails.
         case candidate(StoredResponse, isValidated: Bool)
-        /// The server's answer was about another response: it is asked again, without conditions.
+        /// The server's answer was about another response: the server is asked again, without conditions.
         case contradicted
     }
 
@@ -35,12 +35,12 @@ final class CacheStep: Step, @unchecked Sendable {
     private var fields: [HeaderField] = []
     /// The response to the current request, if it may be stored.
     private var pending: PendingResponse?
-    /// Who may share the response to the current request, judging by its connection.
+    /// Which requests the response to the current one may answer, judging by its connection.
     private var connectionAudience = CacheAudience.everyone
     /// The storage's cookies for the request, if a stored response depends on them.
     private var cookies = CookieLookup.busy
     private var write = CacheWrite.none
-    /// The latest one that the response has to wait for.
+    /// The latest comparison that the response has to wait for.
     private var comparison: HeadComparison?
 
     // MARK: - Before the network
@@ -64,7 +64,7 @@ final class CacheStep: Step, @unchecked Sendable {
         guard let request = context.request, let url = request.url, let scheme = Scheme(url) else { return .pass }
         let settings = context.session.settings
         guard scheme.isHTTP else {
-            // What FTP brings is never stored.
+            // A response over FTP is never stored.
             let mustNotLoad = scheme.isFTP && settings.cachePolicy(for: request) == .returnCacheDataDontLoad
             return mustNotLoad ? .fail(Self.lackOfResponse(to: url)) : .pass
         }
@@ -115,7 +115,7 @@ final class CacheStep: Step, @unchecked Sendable {
     private func wait(for key: String, _ context: any StepContext) {
         let deadline = Deadline { [unowned self, weak context] in
             guard let context else { return }
-            // Something may be stored all the same.
+            // Something may still be stored.
             stored = .unknown
             found(nil, context)
         }
@@ -234,7 +234,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return stored.isVariant(of: SentFields(request, cookies: cookies, context))
     }
 
-    /// Adds the fields that validate the stored response, or that keep caches on the way from answering.
+    /// Adds the fields that validate the stored response, or that keep intermediate caches from answering.
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if let demand, demand.mayStore {
             pending = Self.begin(plan.request, context)
@@ -243,7 +243,7 @@ final class CacheStep: Step, @unchecked Sendable {
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
     }
 
-    /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
+    /// Judged before the request is sent: a delegate's decisions may be forgotten before the response arrives.
     private static func audience(of plan: TransferPlan, _ context: any StepContext) -> CacheAudience {
         guard let origin = plan.ticket?.origin, origin.usesTLS else { return .everyone }
         guard context.isVerified(origin) else { return .nobody }
@@ -278,11 +278,11 @@ final class CacheStep: Step, @unchecked Sendable {
         return .pass
     }
 
-    /// The response to an unsafe request: what is stored for its URLs is outdated.
+    /// Removes what is stored for an unsafe request's URLs, which its response outdates.
     private func invalidate(by head: ResponseHead, to request: URLRequest, _ context: any StepContext) {
         guard let cache = context.session.settings.cache else { return }
         invalidate(by: head, to: request, in: cache)
-        // What resumes an upload is sent elsewhere, and concerns the URL of the upload as well.
+        // A request that resumes an upload is sent elsewhere, and also concerns the URL of the upload.
         guard let upload = context.steps.upload?.creation, upload.url != request.url else { return }
         invalidate(by: head, to: upload, in: cache)
     }
@@ -294,7 +294,7 @@ final class CacheStep: Step, @unchecked Sendable {
         for url in CacheStorability.invalidatedURLs(by: head, at: url) { cache.remove(url) }
     }
 
-    /// The stored response, if it is the task's response because of what was received or in spite of it.
+    /// The stored response, if it becomes the task's response because of the received one or despite it.
     private func selected(by received: ReceivedHead, _ context: any StepContext) -> StoredTransfer? {
         guard case .candidate(let candidate, let isValidated) = stored, let demand else { return nil }
         let status = received.head.status
@@ -419,7 +419,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard let error = ending.error else { return ending.mayBeCutShort ? leave(context) : store(context) }
-        // A protocol class may have loaded the target of a redirect: then this step wasn't asked about that.
+        // A protocol class may have loaded the target of a redirect: then this step wasn't asked about it.
         guard case .candidate(let candidate, _) = stored, context.owner.shownResponse == nil, let demand,
             request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
             CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
@@ -427,12 +427,12 @@ final class CacheStep: Step, @unchecked Sendable {
         return .load(transfer(of: candidate, isConfirmed: false, context))
     }
 
-    /// A stored response stands in for that of a server that doesn't answer.
+    /// Lets a stored response stand in for that of a server that doesn't respond.
     func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         end(ending, of: request, context)
     }
 
-    /// Nobody knows whether the body is complete.
+    /// Doesn't store the body, which may be incomplete.
     private func leave(_ context: any StepContext) -> EndVerdict {
         guard case .gathering(let entry) = write else { return .pass }
         write = .none
@@ -440,7 +440,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return .pass
     }
 
-    /// The body is complete: it goes into the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
+    /// Stores the complete body in the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
     private func store(_ context: any StepContext) -> EndVerdict {
         guard let cache = context.session.settings.cache, let (stored, pending) = takeStorableResponse(context) else {
             return .pass
@@ -467,7 +467,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return .wait
     }
 
-    /// The response is written, which may no longer matter, or has taken too long.
+    /// The response is written, which may no longer matter, or writing takes too long.
     private func wrote(_ context: any StepContext) {
         guard case .underWay(let deadline) = write else { return }
         context.pool.loop.cancel(deadline)

@@ -5,7 +5,7 @@ import Foundation
 enum CacheWrite {
     case none
     case gathering(Entry)
-    /// The task waits for it; not after the deadline.
+    /// The task waits for it until the deadline.
     case underWay(until: Deadline)
 
     struct Entry {

@@ -11,7 +11,7 @@ final class CookieStep: Step, @unchecked Sendable {
         case found(String?)
     }
 
-    /// In place of the session's storage; nil for that.
+    /// The jar in place of the session's storage; nil for that storage.
     private let own: (any CookieJar)?
     private var lookup = Lookup.none
     /// The storage's part of the next request's `Cookie` field.
@@ -96,7 +96,7 @@ final class CookieStep: Step, @unchecked Sendable {
         else {
             return .found(nil)
         }
-        // The index may lack what the previous hop has set.
+        // The index may lack what the previous hop set.
         return writes > 0 ? .busy : jar.cookieField(for: url)
     }
 

@@ -11,12 +11,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         // @unchecked: a question carries it for identification; it is touched on the loop alone.
         let subject: HandshakeCoordinator.Subject
         let url: URL?
-        /// Where the question is asked, and others may wait for the answer.
+        /// Where the question is asked, and where other tasks may wait for the answer.
         let scope: HandshakeScope
         weak var context: (any StepContext)?
-        /// nil if another task asks. Keeps the session as long as an answer is wanted.
+        /// nil if another task asks. Retains the session as long as an answer is wanted.
         var sender: ChallengeSender?
-        /// The task's delegates at the time of the question, as long as they are that.
+        /// The task's delegates at the time of the question; nil once it has others.
         private weak var delegates: DelegateSet?
 
         init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ context: any StepContext)
@@ -28,14 +28,14 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             delegates = context.owner.ownDelegates
         }
 
-        /// Whether the task has the same delegate still.
+        /// Whether the task still has the same delegate.
         func isUpToDate(_ context: any StepContext) -> Bool { delegates === context.owner.ownDelegates }
     }
 
     private var pending: Pending?
 
-    /// Keeps the decisions that the task has asked or waited for, until it ends: otherwise the questions of many other
-    /// tasks, each with a delegate of its own, would displace them before they are used.
+    /// Keeps the decisions that the task has asked or waited for, until it ends: otherwise the questions of many other tasks, each with its
+    /// own delegate, would displace them before they are used.
     private var hold: HandshakeScope.Hold?
 
     // MARK: - Before the handshake
@@ -79,7 +79,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     /// nil if there is no delegate to ask.
     private func decider(_ context: any StepContext) -> HandshakeDecider? { HandshakeDecider(askedDelegates(context)) }
 
-    /// Where the decider's decisions are; nil if there is none.
+    /// The scope of the decider's decisions; nil if there is no decider.
     private func scope(_ context: any StepContext) -> HandshakeScope? {
         decider(context).map { context.pool.handshakes.scope(of: $0) }
     }
@@ -124,13 +124,13 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     private func answered(_ pending: Pending, _ answer: ChallengeAnswer, _ context: any StepContext) {
         guard self.pending === pending else { return }
-        // The program has given the task another delegate meanwhile: whoever decides now is asked.
+        // The program has given the task another delegate meanwhile: the delegate that decides now is asked.
         guard pending.isUpToDate(context) else {
             leaveQueue()
             return context.proceed(self)
         }
         ChallengeAnswerers.note(answer.answerer, of: askedDelegates(context).types)
-        // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: without an inquiry,
+        // The decision belongs to the delegate that turned out to answer. If no delegate does, nothing is recorded: unless one is asked,
         // nothing stops the handshake.
         let scope = scope(context)
         hold = scope?.hold()

@@ -1,13 +1,15 @@
 import CurlTransport
 import Foundation
 
-/// Compares the response to a HEAD with the one that is stored for a GET, which is dropped if it turns out to be old (RFC 9111 §4.3.5).
+/// Compares the response to a HEAD with the one that is stored for a GET, which is dropped if it turns out to be outdated (RFC 9111
+/// §4.3.5).
 ///
-/// Where the cache has to be asked for that one, the task gets its response only afterwards: the program's next request must find nothing older.
+/// If the cache has to be asked for the stored one, the task gets its response only afterwards: the program's next request must find
+/// nothing older.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class HeadComparison: @unchecked Sendable {
-    /// Holds the response until the cache has answered, but no longer than to the deadline.
+    /// Holds the response until the cache has answered, but no longer than until the deadline.
     let held = HoldToken()
     private let received: ReceivedHead
     /// nil once it is over.

@@ -6,7 +6,7 @@ import Foundation
 /// `@unchecked Sendable`: used on the loop only.
 final class ProtocolClassStep: Step, @unchecked Sendable {
     private weak var context: (any StepContext)?
-    /// The redirect that a class has reported last; nil once the network has the task's request.
+    /// The redirect that a class last reported; nil once the network has the task's request.
     private var reported: (source: URL?, target: URL?)?
 
     func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
@@ -59,8 +59,8 @@ extension ProtocolClassStep: ProtocolReporter {
         context.decline(self)
     }
 
-    /// Why the network isn't allowed to load `request`, which a class's redirect has led to. A delegate that has chosen another place may lead
-    /// anywhere.
+    /// Why the network isn't allowed to load `request`, to which a class's redirect led. A delegate may choose any other destination
+    /// instead.
     private func refusal(of request: URLRequest?, _ context: any StepContext) -> URLError? {
         guard let reported = reported.take(), let url = request?.url, let target = reported.target,
             RedirectPolicy.isSamePlace(url, target)
@@ -68,7 +68,7 @@ extension ProtocolClassStep: ProtocolReporter {
         return RedirectPolicy.refusal(of: url, from: reported.source) { context.unixSocket(for: $0) }
     }
 
-    /// The request has its cookies already. What a program has stored is the class's to judge.
+    /// The request already has its cookies. The class has to judge a response that a program stored.
     func answers(_ stored: StoredResponse, to request: URLRequest) -> Bool {
         guard let context else { return false }
         guard let variant = stored.variant else { return true }

@@ -4,9 +4,9 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class RedirectStep: Step, @unchecked Sendable {
-    /// How many were followed.
+    /// How many redirects were followed.
     private(set) var count = 0
-    /// One of them was a 303, which leaves the body behind (RFC 9110 §15.4.4).
+    /// Whether one of them was a 303, which drops the body (RFC 9110 §15.4.4).
     private(set) var hasLeftBody = false
     /// The redirect the delegate is being asked about.
     private var asked: HoldToken?
@@ -84,7 +84,7 @@ final class RedirectStep: Step, @unchecked Sendable {
     }
 }
 
-/// What follows a redirect that a program's protocol class has reported.
+/// What follows a redirect reported by a program's protocol class.
 enum RedirectVerdict {
     case follow(URLRequest)
     /// The delegate is asked: the response is held until the step calls `StepContext.release(_:_:)`.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
-/// be restarted. One that may not be carried out twice is repeated only once here: on a connection of its own.
+/// be restarted. One that isn't idempotent is repeated only once here: on its own connection.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class ReplayStep: Step, @unchecked Sendable {
@@ -29,7 +29,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         case (.everyConnection, _): next = .own
         case (.answer, _):
             guard mayBeRepeated else { return .pass }
-            // It goes out over HTTP/1.1 then.
+            // The request is then sent over HTTP/1.1.
             next = .own
         }
         guard context.budget.spendReplay() else { return .pass }

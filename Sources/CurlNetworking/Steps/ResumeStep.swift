@@ -21,7 +21,7 @@ final class ResumeStep: Step, @unchecked Sendable {
 
     private let file: FileSink
     private var preparation: Preparation
-    /// The file has content to resume from, and the server is asked for the rest.
+    /// Set while the file has content to resume from, and the server is asked for the rest.
     private var resumption: Resumption?
     private var appending: Appending?
 

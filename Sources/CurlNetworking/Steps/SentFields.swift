@@ -5,7 +5,7 @@ struct SentFields {
     private let request: URLRequest
     /// The cookies that the storage has for the request.
     private let cookies: String?
-    /// The request has been sent; otherwise it is to be.
+    /// Whether the request has been sent, or is still to be.
     private let isSent: Bool
     private let context: any StepContext
 
@@ -13,7 +13,8 @@ struct SentFields {
         (self.request, self.cookies, self.isSent, self.context) = (request, cookies, isSent, context)
     }
 
-    /// A request for a part has the values of one for the whole: a stored whole answers it only if it isn't coded, which suits both.
+    /// A request for a part has the values of one for the whole: a stored whole response answers it only if it isn't coded, which suits
+    /// both.
     ///
     /// - Parameter name: In lower case.
     func value(of name: String) -> String? {
@@ -37,7 +38,7 @@ struct SentFields {
         return own.map { $0 + "; " + cookies } ?? cookies
     }
 
-    /// Another task may have got one for the session since this request was sent.
+    /// Another task may have got a credential for the session since this request was sent.
     private func credential(hasOwnField: Bool) -> Credential? {
         let authentication = context.steps.authentication
         return isSent
@@ -45,7 +46,7 @@ struct SentFields {
             : authentication.credential(for: request, hasOwnField: hasOwnField, context)
     }
 
-    /// The configuration's, unless it is a credential at another origin than the first request's.
+    /// The configuration's value, unless it is a credential at an origin other than the first request's.
     private func additionalValue(of name: String) -> String? {
         let fields = context.session.settings.additionalHeaders
         guard !fields.isEmpty, let field = fields.first(where: { $0.name.isEqualIgnoringASCIICase(to: name) }) else {

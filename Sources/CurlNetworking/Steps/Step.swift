@@ -4,13 +4,13 @@ import Foundation
 /// One concern between a request and its response. A step owns the state of its concern and is called at fixed points; its answers are
 /// values. Loop only; `Steps` has the order.
 protocol Step: AnyObject, Sendable {
-    /// Before the request waits for a place at its host. Called again after `.wait`.
+    /// Called before the request waits for a place at its host, and again after `.wait`.
     func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict
 
-    /// The request has its place, and is about to be encoded. Called again after `.wait`.
+    /// Called when the request has its place and is about to be encoded, and again after `.wait`.
     func complete(_ context: any StepContext) -> CompletionVerdict
 
-    /// The request is encoded. Throws if it must not be sent.
+    /// Encodes the step's part of the request. Throws if the request must not be sent.
     func encode(_ plan: TransferPlan, _ context: any StepContext) throws(URLError)
 
     /// The head of the response has arrived. Within libcurl.
@@ -22,7 +22,7 @@ protocol Step: AnyObject, Sendable {
     /// The transfer is over; if it succeeded, the response was the task's own.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
 
-    /// The transfer's idle time is up, and it is over unless a step makes up for a server that doesn't answer. An upload isn't resumed then.
+    /// The transfer's idle time is up, which ends it unless a step makes up for the unresponsive server. An upload isn't resumed then.
     func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
 
     /// The task is over: the step must stop asking and waiting.
@@ -81,11 +81,11 @@ enum HeadVerdict {
     struct Placement {
         /// The head to show instead of the one received.
         var head: ResponseHead?
-        /// How much is there already, in bytes.
+        /// How much is already there, in bytes.
         var offset: Int64 = 0
         /// The length of the whole, in bytes, or `NSURLSessionTransferSizeUnknown`; nil to go by the head.
         var expected: Int64?
-        /// Nothing is missing: the rest is dropped.
+        /// Whether nothing is missing, so that the rest is dropped.
         var isComplete = false
     }
 }
@@ -113,7 +113,7 @@ final class HoldToken: Sendable {}
 protocol StepContext: TransferDelegate, Sendable {
     var owner: any StepOwner { get }
     var session: SessionCore { get }
-    /// The connection pool that the task is on.
+    /// The task's connection pool.
     var pool: ConnectionPool { get }
     /// The current request.
     var request: URLRequest? { get }
@@ -135,10 +135,10 @@ protocol StepContext: TransferDelegate, Sendable {
     /// The step's own transfer has reported a redirect, and is over.
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step)
     func fail(_ error: URLError)
-    /// The server has all of the task's body, `length` bytes, including what earlier tasks have sent.
+    /// The server has all of the task's body, `length` bytes, including what earlier tasks sent.
     func noteUploaded(_ length: Int64)
-    /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3). False
-    /// if that isn't possible.
+    /// Asks the server, independently of the task, whether the stored response to the current request is still current (RFC 5861 §3).
+    /// Returns false if that isn't possible.
     func beginRevalidation() -> Bool
     /// The idle clock may have started or stopped.
     func rearmClocks()
@@ -164,7 +164,7 @@ protocol StepOwner: AnyObject, Sendable {
     /// Whether the task is suspended, even if the loop has yet to notice.
     var isSuspended: Bool { get }
     var isCancelled: Bool { get }
-    /// Whether it is a task of the session's own, which isn't listed and works for the cache alone.
+    /// Whether it is the session's own task, which isn't listed and works only for the cache.
     var isHidden: Bool { get }
 
     /// Loop.
@@ -176,7 +176,7 @@ protocol StepOwner: AnyObject, Sendable {
     /// Runs `body` on the task's loop, whichever that is by then.
     func submit(_ body: @escaping @Sendable () -> Void)
     func cancel()
-    /// Nothing is delivered until `releaseDelivery()`. Loop.
+    /// Holds delivery until `releaseDelivery()`. Loop.
     func holdDelivery()
     /// Loop.
     func releaseDelivery()
@@ -186,7 +186,7 @@ extension StepContext {
     /// The route to the current request's host.
     var route: ProxyRoute { ticket.map { pool.route(for: $0) } ?? .direct }
 
-    /// Whether a connection to `origin`, which uses TLS, can only be one to it: false if its certificate may have been accepted in spite of a
+    /// Whether a connection to `origin`, which uses TLS, certainly leads there: false if its certificate may have been accepted despite a
     /// problem.
     func isVerified(_ origin: Origin) -> Bool {
         !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts)
@@ -201,9 +201,9 @@ extension StepContext {
     /// How many redirects the task has followed.
     var redirectCount: Int { steps.redirect.count }
 
-    /// Whether the session's own credentials may go with `request`: always with the task's own, or the one that the delegate has begun with
-    /// instead, and once a redirect or resume data has chosen the place, only where that one went. A URL whose host requires https stands for
-    /// the one with https.
+    /// Whether the session's own credentials may be sent with `request`: always with the task's own, or the one with which the delegate
+    /// began instead; once a redirect or resume data has chosen the destination, only to that of this first request. A URL whose host
+    /// requires https stands for the one with https.
     func mayCarrySessionCredentials(_ request: URLRequest) -> Bool {
         guard redirectCount > 0 || steps.upload?.resumption != nil else { return true }
         let first = steps.beginDate?.replacement ?? owner.originalRequest

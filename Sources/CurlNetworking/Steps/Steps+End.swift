@@ -2,10 +2,11 @@ import Foundation
 
 /// What the end of a task waits for.
 extension Steps {
-    /// The step that is storing cookies which earlier responses have set, if it is.
+    /// The cookie step, if it is still storing cookies of earlier responses.
     var storingCookies: CookieStep? { cookies.flatMap { $0.isStoring ? $0 : nil } }
 
-    /// Calls `completion` when the outcome may be told, now or later: a failed upload's resume data is there, and all cookies are stored.
+    /// Calls `completion` when the outcome may be told, now or later: once a failed upload's resume data is ready, and all cookies are
+    /// stored.
     ///
     /// - Parameters:
     ///   - isResumable: Whether an upload that fails may be continued later.

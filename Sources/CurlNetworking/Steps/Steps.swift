@@ -4,7 +4,7 @@ import Foundation
 /// The steps that a task needs, in the order in which they are called at every point.
 struct Steps {
     let all: [any Step]
-    /// Steps that others query.
+    /// Steps that other steps query.
     let redirect: RedirectStep
     let connectivity: ConnectivityStep
     let authentication: AuthenticationStep
@@ -14,11 +14,11 @@ struct Steps {
     let bodyStream: BodyStreamStep?
     let upload: UploadStep?
 
-    /// For a task that is about to begin.
+    /// The steps of a task that is about to begin.
     ///
     /// - Parameters:
-    ///   - ownCookies: In place of the session's storage; nil for that.
-    ///   - ownFile: What the file that is uploaded has to be; nil for whatever it is.
+    ///   - ownCookies: The jar in place of the session's storage; nil for that storage.
+    ///   - ownFile: What the uploaded file has to be; nil for anything.
     init(
         _ settings: SessionSettings,
         _ task: Facts,
@@ -60,7 +60,7 @@ struct Steps {
         (self.bodyFile, self.bodyStream) = (bodyFile, bodyStream)
     }
 
-    /// The same for a stream task, which has no request: the way to its host, and what may keep it from there.
+    /// The same for a stream task, which has no request: only those that concern reaching its host.
     init(ofStream settings: SessionSettings, _ task: Facts) {
         redirect = RedirectStep()
         authentication = AuthenticationStep()
@@ -71,7 +71,7 @@ struct Steps {
         all = if let beginDate { [beginDate] + others } else { others }
     }
 
-    /// For custom steps; those that others query are not among them.
+    /// For custom steps; those that other steps query are not among them.
     init(_ all: [any Step]) {
         self.all = all
         redirect = RedirectStep()
@@ -80,12 +80,12 @@ struct Steps {
         (cookies, beginDate, bodyFile, bodyStream, upload) = (nil, nil, nil, nil, nil)
     }
 
-    /// The begin date has yet to come.
+    /// Whether the begin date has yet to come.
     var arePutOff: Bool { beginDate?.isDelayed ?? false }
 
     // MARK: - Calling them
 
-    /// False if a step has to wait.
+    /// Returns false if a step has to wait.
     func complete(_ context: any StepContext) -> Bool {
         all.allSatisfy { if case .wait = $0.complete(context) { false } else { true } }
     }
@@ -140,7 +140,7 @@ struct Steps {
         return nil
     }
 
-    /// As with `end`, of a transfer whose idle time is up.
+    /// As with `end`, for a transfer whose idle time is up.
     func timeOut(
         _ ending: TransferEnding,
         of request: URLRequest,
@@ -162,17 +162,17 @@ struct Steps {
 extension Steps {
     /// The facts that decide which steps a task has.
     struct Facts {
-        /// Its begin date lies in the future.
+        /// Whether its begin date lies in the future.
         var isPutOff = false
-        /// A delegate may have to be asked about connections.
+        /// Whether a delegate may have to be asked about connections.
         var hasDelegate = false
-        /// Even without a cache: the cache policy has an effect all the same.
+        /// Whether the cache policy has an effect even without a cache.
         var needsCacheStep = false
         /// What it resumes from, and the sink that has the file.
         var resumption: (Result<ResumeData, URLError>, FileSink)?
         /// The file that it uploads.
         var file: URL?
-        /// Its request has a stream, or may be replaced by one that has.
+        /// Whether its request has a stream, or may be replaced by one that has.
         var maySendStream = false
         /// For an upload; a failure if the program's resume data can't be used.
         var upload: Result<UploadStep, URLError>?

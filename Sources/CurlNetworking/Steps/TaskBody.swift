@@ -25,7 +25,7 @@ struct TaskBody: Sendable {
         if case .request = source { false } else { true }
     }
 
-    /// An upload task's data or file takes the place of a stream that its request has.
+    /// An upload task's data or file replaces a stream of its request.
     var isStream: Bool {
         switch source {
         case .stream: true
@@ -92,7 +92,7 @@ struct TaskBody: Sendable {
         guard redirects.hasLeftBody else {
             return method == originalRequest?.httpMethod || !["GET", "HEAD"].contains(method)
         }
-        // Then only a delegate chooses another method, perhaps with a body of its own.
+        // Then only a delegate chooses another method, perhaps with its own body.
         return !["GET", "HEAD"].contains(method) && request?.httpBody == nil && request?.httpBodyStream == nil
     }
 
@@ -106,8 +106,8 @@ struct TaskBody: Sendable {
     }
 
     /// The body of the next request, which sends this `part`; nil for none. `stream` is the one that `BodyStreamStep` has found, `file` the
-    /// one that `BodyFileStep` has opened; `wake` makes the body's transfer continue when there are bytes again, and may be called on any
-    /// thread.
+    /// one that `BodyFileStep` has opened; `wake` makes the body's transfer continue when bytes are available again, and may be called on
+    /// any thread.
     func make(
         _ part: BodyPart,
         for request: URLRequest,

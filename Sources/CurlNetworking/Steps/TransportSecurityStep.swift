@@ -4,7 +4,7 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class TransportSecurityStep: Step, @unchecked Sendable {
-    /// Whether the current request may only have gone over a connection with a verified certificate.
+    /// Whether the current request can only have been sent over a connection with a verified certificate.
     private var isVerified = false
 
     /// Changes the request to https if its host is known to require that: on each hop, before anything depends on the URL's scheme.
@@ -22,7 +22,7 @@ final class TransportSecurityStep: Step, @unchecked Sendable {
         }
     }
 
-    /// By what has been decided before the request is sent: a delegate's decisions may be forgotten before the response comes.
+    /// Judged before the request is sent: a delegate's decisions may be forgotten before the response arrives.
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let origin = plan.ticket?.origin, origin.usesTLS else { return isVerified = false }
         isVerified = context.isVerified(origin)
@@ -32,10 +32,10 @@ final class TransportSecurityStep: Step, @unchecked Sendable {
     func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
         guard let store = context.session.settings.transportSecurity,
             let origin = received.request.url.flatMap(Origin.init),
-            // Over a connection whose certificate was accepted in spite of a problem they don't count (§8.1). Another task may have made it
+            // They don't count over a connection whose certificate was accepted despite a problem (§8.1). Another task may have made one
             // since the request was encoded.
             origin.scheme == .https, isVerified, context.isVerified(origin),
-            // Nor does a connection count that the session itself might not have trusted.
+            // Nor do they count over a connection that the session itself might not have trusted.
             received.effect != .trust,
             // Of several fields only the first counts (§8.1).
             let text = received.head["Strict-Transport-Security"], let field = TransportSecurityField(text)

@@ -3,9 +3,9 @@ import Foundation
 // What another task can continue from.
 
 extension UploadStep {
-    /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue, or another task
-    /// has ended with the body. Writes what can't be in it to a file, on another thread, and removes what an earlier task has kept if this takes
-    /// its place.
+    /// Calls `completion` on the loop, at once or later, with the upload's resume data; nil if there is nothing to continue, or another
+    /// task has ended with the body. Writes what it can't contain to a file, on another thread, and removes what an earlier task kept if
+    /// this replaces it.
     func makeResumeData(_ context: any StepContext, _ completion: @escaping @Sendable (Data?) -> Void) {
         guard var found = resumeDataWithoutBody(context) else { return completion(nil) }
         if let resumption, let kept = resumption.kept(for: found.destination, file) {
@@ -43,13 +43,13 @@ extension UploadStep {
                 request: request,
                 resource: resource,
                 acknowledged: course.acknowledged,
-                // The server may have more than this task knows of: what earlier ones have sent.
+                // The server may have more than this task knows of: what earlier ones sent.
                 sent: max(course.sent, course.acknowledged),
                 length: course.length,
                 body: .stream
             )
         }
-        // Nothing was sent yet.
+        // Nothing has been sent yet.
         guard creation == nil, let resumption, let resource = resumption.resource else { return nil }
         return UploadResumeData(
             request: request,

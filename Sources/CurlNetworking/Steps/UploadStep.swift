@@ -20,14 +20,14 @@ final class UploadStep: Step, @unchecked Sendable {
     private(set) var course = UploadCourse()
     /// The upload's own request, as it was last sent.
     private(set) var creation: URLRequest?
-    /// What the protocol's requests are made from: the one that has led to the resource where it is now. A redirect of one of them may have
-    /// left some of its fields behind, or added others, which are for another server.
+    /// The request from which the protocol's requests are made: the one that led to the resource's current place. A redirect of one of them
+    /// may have dropped some of its fields, or added others, which are for another server.
     private var base: URLRequest?
-    /// What an earlier task has left; nil for an upload that begins here.
+    /// What an earlier task left; nil for an upload that begins here.
     let resumption: UploadResumption?
     /// The file with the body, as it was when the upload began.
     private(set) var file: UploadedFile?
-    /// The upload has its final response: it can't be resumed, and nothing is kept for that.
+    /// Whether the upload has its final response: it can't be resumed, and nothing is kept for that.
     private(set) var isAnswered = false
     private var pause = Pause.none
     /// How much the server had when it was last asked for its offset, in bytes.
@@ -55,7 +55,7 @@ final class UploadStep: Step, @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Begins by asking the server how much it has of what an earlier task has sent.
+    /// Begins by asking the server how much it has of what an earlier task sent.
     func beginResumed(_ context: any StepContext) throws(URLError) {
         guard case .plain = course.stage, creation == nil, let resumption, let request = context.request else { return }
         (creation, base) = (request, request)
@@ -102,7 +102,7 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    /// A request with a rest of the body is about to be sent, of the file `now`.
+    /// Checks the file's current state, `now`, before a request with a rest of the body is sent.
     private func check(_ now: UploadedFile?, for request: URLRequest) throws(URLError) {
         do throws(URLError) {
             let description = "The upload's file has changed since its beginning was sent."
@@ -117,7 +117,7 @@ final class UploadStep: Step, @unchecked Sendable {
         (creation, base) = (plan.request, plan.request)
         guard let offered, !course.isRefusedAsWhole, let options = plan.options, let body = plan.body, body.length != 0,
             Self.maySend(plan.request, options.headers),
-            // Another body, with which the delegate has answered a redirect, isn't there any more when its rest is due.
+            // Another body, with which the delegate answered a redirect, won't be there any more when its rest is due.
             context.owner.body.isKept(by: plan.request, after: context.steps.redirect)
         else {
             return course.beginPlain()
@@ -127,7 +127,7 @@ final class UploadStep: Step, @unchecked Sendable {
         plan.options?.replaceHeaders(offered.creationFields(length: body.length))
     }
 
-    /// Whether the offer to resume may be added: not to methods that have a meaning of their own in the protocol, nor if the program speaks the
+    /// Whether the offer to resume may be added: not to methods that have their own meaning in the protocol, nor if the program speaks the
     /// protocol itself, with fields of the request or of the session.
     private static func maySend(_ request: URLRequest, _ lines: [String]) -> Bool {
         UploadResource.mayCreate(request.httpMethod ?? "GET")
@@ -144,7 +144,7 @@ final class UploadStep: Step, @unchecked Sendable {
     func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         let (url, resource) = (received.request.url, course.resource)
         let verdict = course.receive(received.head, to: url)
-        // It has moved.
+        // The resource has moved.
         if let resource, let new = course.resource, new != resource { base = received.request }
         switch verdict {
         case .deliver:
@@ -233,8 +233,8 @@ final class UploadStep: Step, @unchecked Sendable {
 }
 
 extension TransferOptions {
-    /// Removes the fields that describe the body of the upload's own request, where the session adds them: this request has another body,
-    /// or none.
+    /// Removes the fields that describe the body of the upload's own request, if the session adds them: this request has another body, or
+    /// none.
     fileprivate func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in
@@ -245,7 +245,8 @@ extension TransferOptions {
     }
 }
 
-/// Makes a resumed upload begin with the request for the server's offset, unless a protocol class loads the upload: that gets the whole body.
+/// Makes a resumed upload begin with the request for the server's offset, unless a protocol class loads the upload, which gets the whole
+/// body.
 final class ResumedUploadStep: Step {
     private let upload: UploadStep
 

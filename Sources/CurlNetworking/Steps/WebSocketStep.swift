@@ -1,6 +1,6 @@
 import Foundation
 
-/// Has a request open a web socket. Never changes.
+/// Makes a request open a web socket. Never changes.
 final class WebSocketStep: Step {
     private let exchange: WebSocketExchange
 
@@ -8,7 +8,7 @@ final class WebSocketStep: Step {
         self.exchange = exchange
     }
 
-    /// Web sockets are opened over HTTP alone (RFC 6455 §4.1). A delegate that chooses the request may name its URL as the program does.
+    /// Web sockets are opened only over HTTP (RFC 6455 §4.1). A delegate that chooses the request may name its URL as the program does.
     func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         if let request = context.request {
             let opening = WebSocketURL.opening(request)

@@ -9,9 +9,9 @@ import struct Synchronization.Atomic
 /// The file is read when the session is created, and written on a separate queue, several changes at a time. All sessions of a process that
 /// name the same file share one store. What other programs write meanwhile is kept, and counts once the file is next written.
 ///
-/// libcurl's own list isn't used: with an easy handle for each request it would read the whole file at the start of each request and write it
-/// at the end, on the loop (measured with 7.88.1 and 1,000 hosts: 16 ms of CPU for each request, also with a shared list). It would also
-/// change the URL after cookies, cache, trust and connections have been chosen by it.
+/// libcurl's own list isn't used: with an easy handle for each request it would read the whole file at the start of each request and write
+/// it at the end, on the loop (measured with 7.88.1 and 1,000 hosts: 16 ms of CPU for each request, also with a shared list). It would also
+/// change the URL after cookies, cache, trust and connections have been chosen for the old one.
 final class TransportSecurityStore: Sendable {
     private struct State {
         var hosts: TransportSecurityHosts
@@ -54,7 +54,7 @@ final class TransportSecurityStore: Sendable {
             do throws(SystemError) { hosts = try Self.read(file) } catch { problem = error }
         }
         self.problem = problem
-        // Making room for hosts needs it, on loops, which mustn't wait for it.
+        // Loops need the list to make room for hosts, and mustn't wait for it.
         Self.queue.async { _ = PublicSuffixList.system }
         state = Mutex(State(hosts: hosts))
         hasHosts = Atomic(!hosts.entries.isEmpty)
@@ -65,7 +65,7 @@ final class TransportSecurityStore: Sendable {
     /// Whether `secured` changes no URL: no host is known, and the file could be read. Takes no lock.
     var changesNothing: Bool { problem == nil && !hasHosts.load(ordering: .acquiring) }
 
-    /// `url` with https, if its host requires that; nil if it needn't be changed. Fails if the file can't be read: then no request is sent
+    /// `url` with https, if its host requires that; nil if it needn't be changed. Throws if the file can't be read: then no request is sent
     /// over http.
     func secured(_ url: URL) throws(URLError) -> URL? {
         guard !changesNothing, let origin = Origin(url), origin.scheme == .http else { return nil }
@@ -132,7 +132,7 @@ final class TransportSecurityStore: Sendable {
         }
     }
 
-    /// The session goes on with what the file has now, and with what has been noted since that was put together.
+    /// Continues with what the file has now, and with what has been noted since that was composed.
     private func adopt(_ written: TransportSecurityHosts) {
         state.withLock { state in
             state.hosts = written
@@ -163,8 +163,8 @@ final class TransportSecurityStore: Sendable {
         return hosts
     }
 
-    /// Atomic, and readable by this user only, since the file shows which hosts were visited. `text` is called only where a file can be
-    /// made, so that it costs next to nothing to find out that none can.
+    /// Replaces the file atomically, readable by this user only, since it shows which hosts were visited. `text` is called only once a file
+    /// has been made, so that it costs next to nothing if none can be.
     private static func replace(_ file: URL, with text: () throws(SystemError) -> String) throws(SystemError) {
         let (temporary, descriptor) = try makeTemporary(for: file)
         do throws(SystemError) {
@@ -178,13 +178,13 @@ final class TransportSecurityStore: Sendable {
         }
     }
 
-    /// A new file beside `file`, open and locked. The lock ends with the process: whoever gets it knows that the file was abandoned.
+    /// A new file beside `file`, open and locked. The lock ends with the process: a process that gets it knows that the file was abandoned.
     private static func makeTemporary(for file: URL) throws(SystemError) -> (path: String, descriptor: Int32) {
         while true {
             let path = file.path + ".\(UUID.random().uuidString)\(temporarySuffix)"
             let descriptor = uninterrupted { open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
             guard descriptor >= 0 else { throw SystemError.current }
-            // Only a process that is about to remove the file holds the lock now. Without locks nobody removes it.
+            // Only a process that is about to remove the file holds the lock now. Without locks, no process removes it.
             _ = uninterrupted { flock(descriptor, LOCK_EX) }
             if access(path, F_OK) == 0 { return (path, descriptor) }
             close(descriptor)

@@ -7,7 +7,7 @@ extension URLSessionConfiguration {
         if let urlCredentialStorage {
             for (space, credentials) in urlCredentialStorage.allCredentials {
                 for credential in credentials.values { urlCredentialStorage.remove(credential, for: space) }
-                // A default with the user's old password, which the stock method to store a new one leaves there.
+                // A default with the user's old password, which the stock method for storing a new one leaves there.
                 guard let old = urlCredentialStorage.defaultCredential(for: space) else { continue }
                 urlCredentialStorage.remove(old, for: space)
             }

@@ -4,7 +4,7 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentAttempt: @unchecked Sendable {
-    /// Why the agent stops it.
+    /// Why the agent stops the attempt.
     enum Stop {
         /// The task has run out of time.
         case expired
@@ -26,7 +26,7 @@ final class AgentAttempt: @unchecked Sendable {
     private var body: DownloadFile?
     /// The name of the file with the whole body of the response.
     private var file: String?
-    /// Whether the record names the file that is being written.
+    /// Whether the record names the file being written.
     private var isCheckpointed = false
 
     init(_ task: URLSessionTask, in folder: SessionFolder) {
@@ -34,27 +34,27 @@ final class AgentAttempt: @unchecked Sendable {
         self.folder = folder
     }
 
-    /// Whether it has yet to make a request, as far as can be told: it waits for its begin date, for a place at its host, or for its host to
-    /// be reachable.
+    /// Whether it has yet to make a request, as far as can be told: it waits for its begin date, for a place at its host, or for its host
+    /// to become reachable.
     func hasYetToBegin(_ submission: TaskSubmission) -> Bool {
         guard let snapshot = task.engine?.snapshot, snapshot.response == nil, snapshot.counters.sent == 0 else {
             return false
         }
-        // Whether a host that couldn't be reached at first has been reached since isn't known.
+        // A host that couldn't be reached at first may have been reached since.
         return snapshot.counters.requests == 0
             || snapshot.failureToConnect != nil && submission.isHarmlessWithoutBody
     }
 
-    /// Why it hasn't reached its host so far; nil if it has, or hasn't failed to.
+    /// Why the host hasn't been reached so far; nil if it has, or nothing has failed.
     var failureToConnect: URLError? {
         guard let snapshot = task.engine?.snapshot, snapshot.response == nil else { return nil }
         return snapshot.failureToConnect
     }
 
     /// - Parameters:
-    ///   - count: How many bytes are new.
+    ///   - count: The number of new bytes.
     ///   - resumableSize: The number of bytes from which a download is worth resuming.
-    /// - Returns: Whether the record has to name the file that is being written: once for each file.
+    /// - Returns: Whether the record must now name the file being written: true once per file.
     func wrote(_ count: Int64, total: Int64, resumableSize: Int64) -> Bool {
         // The download has begun, or started over with another file.
         if count == total { isCheckpointed = false }
@@ -82,7 +82,7 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// Moves the file to where the agent keeps it, under the name `name`.
+    /// Moves the file into the agent's folder, as `name`.
     func downloaded(to location: URL, as name: String) {
         if rename(location.path, folder.path(ofFile: name)) == 0 {
             file = name
@@ -91,7 +91,7 @@ final class AgentAttempt: @unchecked Sendable {
         }
     }
 
-    /// Closes the file with the response's body; its name, or nil if there is none.
+    /// Closes the file with the response's body and returns its name; nil if there is none.
     func closeFile() throws(URLError) -> String? {
         if let body = body.take() {
             guard let kept = body.keep() else {
@@ -102,11 +102,11 @@ final class AgentAttempt: @unchecked Sendable {
         return file
     }
 
-    /// The name of the closed file, which the caller owns from then on; nil if there is none.
+    /// Returns the name of the closed file, which the caller then owns; nil if there is none.
     func takeFile() -> String? { file.take() }
 
-    /// The name of the file with what has come of the response to an upload that failed, which the caller owns from then on; nil if there
-    /// is none, or it can't be kept.
+    /// Returns the name of the file with the partial response to a failed upload, which the caller then owns; nil if there is none, or it
+    /// can't be kept.
     func takeIncompleteBody() -> String? {
         guard body != nil else { return nil }
         _ = try? closeFile()

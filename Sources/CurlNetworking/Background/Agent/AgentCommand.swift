@@ -1,6 +1,6 @@
 import Foundation
 
-/// The command line of the agent's program, for people.
+/// The command-line interface of the agent's program.
 package enum AgentCommand {
     private static let usage = """
         usage: curlnetworking-agent --status [FOLDER | NAME]
@@ -20,7 +20,7 @@ package enum AgentCommand {
 
         """
 
-    /// Does what `arguments`, without the program's name, say; returns the exit status.
+    /// Carries out `arguments`, which exclude the program's name, and returns the exit status.
     package static func run(_ arguments: [String]) -> Int32 {
         AgentProcess.runIfAsked()
         guard let option = arguments.first, arguments.count <= 2 else { return complainOfUse(usage) }
@@ -59,7 +59,7 @@ package enum AgentCommand {
         return AgentProcess.Status.usage
     }
 
-    /// Does something about each folder, whatever becomes of the others; returns the exit status.
+    /// Calls `body` for each folder, even after failures, and returns the exit status.
     private static func each(_ folders: [StateFolder], _ body: (StateFolder) throws(URLError) -> Void) -> Int32 {
         var status = EXIT_SUCCESS
         for folder in folders {
@@ -73,7 +73,7 @@ package enum AgentCommand {
         return status
     }
 
-    // MARK: - Looking, and cancelling
+    // MARK: - Status and cancellation
 
     private static func status(of folders: [StateFolder]) -> Int32 {
         each(folders) { (folder) throws(URLError) in
@@ -88,7 +88,7 @@ package enum AgentCommand {
         }
     }
 
-    /// Leaves out anything that a terminal would take as a command.
+    /// Strips control characters, which a terminal would obey.
     private static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.properties.generalCategory != .control }))
     }
@@ -111,7 +111,7 @@ package enum AgentCommand {
         var options = CurlOptions.Background()
         options.agent = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         return each(folders) { (folder) throws(URLError) in
-            // An agent would make the folder.
+            // Starting an agent would create the folder.
             guard folder.isInUse else {
                 throw URLError(.fileDoesNotExist, folder.url, "There are no background sessions.")
             }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Passes the messages of the agent's transfers on to their session. Agent's queue.
+/// Forwards the delegate messages of the agent's transfers to their session. Agent's queue.
 ///
 /// `@unchecked Sendable`: never changes; the session is used only on the agent's queue.
 final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataDelegate, @unchecked Sendable {
@@ -76,9 +76,9 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         self.session?.becameInvalid(session)
     }
 
-    // MARK: - Questions. Redirects are followed, and put-off requests begun, without any.
+    // MARK: - Questions. Redirects are followed, and delayed requests begun, without asking.
 
-    /// Also those about connections, for which tasks may have delegates of their own: a session's own method would come before these.
+    /// Also receives challenges about connections: a session-level method would take precedence over tasks' own delegates.
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
@@ -90,7 +90,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
     }
 }
 
-/// Puts the questions about one task's connections for which, in the program, the task's own delegate decides. Agent's queue.
+/// Asks about the connections of a task whose own delegate, in the program, decides about them. Agent's queue.
 ///
 /// `@unchecked Sendable`: never changes; the session is used only on the agent's queue.
 final class AgentTaskDelegate: NSObject, URLSessionTaskDelegate, HandshakeDeputy, @unchecked Sendable {
@@ -115,11 +115,11 @@ final class AgentTaskDelegate: NSObject, URLSessionTaskDelegate, HandshakeDeputy
     }
 }
 
-/// Stands for an object of the program's that decides about the connections of some tasks.
+/// Stands for an object in the program that decides about some tasks' connections.
 final class AgentDecider: Sendable {}
 
-/// The deciders, by the names that the program has given them. The last ones stay when their tasks are over, and with them what they have
-/// decided: as many as an ordinary session remembers.
+/// The deciders, by the names that the program gave them. The latest ones outlive their tasks, along with their decisions: as many as an
+/// ordinary session remembers.
 struct AgentDeciders {
     private let table = WeakTable<UUID, AgentDecider>()
     private var recent: [AgentDecider] = []

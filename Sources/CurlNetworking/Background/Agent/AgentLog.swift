@@ -2,14 +2,14 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// One line, with the time, for everything that an agent does; without credentials, queries and bodies. Any thread.
+/// A log with a timestamped line for everything that an agent does, without credentials, queries or bodies. Any thread.
 struct AgentLog: Sendable {
     /// -1 if the file can't be opened, or isn't a regular one.
     private let descriptor: Int32
 
-    /// In bytes: a longer log is started over.
+    /// In bytes: a longer log is emptied.
     static let maximumLength = 1 << 20
-    /// In bytes: what a line has beyond that is left out.
+    /// In bytes: the rest of a longer line is left out.
     static let maximumLine = 4096
 
     /// Writes nothing.
@@ -21,7 +21,7 @@ struct AgentLog: Sendable {
 
     init(in folder: StateFolder) {
         let path = folder.url.appendingPathComponent(StateFolder.logName, isDirectory: false).path
-        // A pipe would have the agent wait for whoever reads it.
+        // A pipe would make the agent wait for its reader.
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
         let opened = uninterrupted { open(path, flags, 0o600) }
         var status = stat()
@@ -44,7 +44,7 @@ struct AgentLog: Sendable {
         _ = Glibc.write(descriptor, bytes, bytes.count)
     }
 
-    /// A URL that may be shown to others: without its query, which may be a secret.
+    /// The URL as it may be logged: without its query, which may be secret.
     static func text(of url: URL) -> String {
         guard var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return "?" }
         (components.user, components.password, components.query, components.fragment) = (nil, nil, nil, nil)

@@ -5,8 +5,8 @@ import Glibc
 
 /// A process that is an agent, and how it becomes one.
 ///
-/// A program starts a *starter*, which starts the agent, waits until that is listening, and exits. So the agent is not the program's
-/// child, and the program has to wait for nothing that takes long.
+/// A program starts a *starter*, which starts the agent, waits until the agent is listening, and exits. So the agent is not the program's
+/// child, and the program never waits for long.
 enum AgentProcess {
     static let startArgument = "--curlnetworking-agent-start"
     static let runArgument = "--curlnetworking-agent-run"
@@ -50,7 +50,7 @@ enum AgentProcess {
         // There is no other thread that could start a program in between.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let words = [CommandLine.arguments[0], runArgument] + arguments
-        // Started by its path, so that lists of processes show its name.
+        // Started by path, so that process listings show its name.
         let program = AgentLauncher.runningProgram ?? "/proc/self/exe"
         guard let pid = try? Spawn.run(words, named: program, descriptor: ends[1]) else {
             _exit(Status.cannotStart)
@@ -58,7 +58,7 @@ enum AgentProcess {
         close(ends[1])
         var byte: UInt8 = 0
         let count = uninterrupted { read(ends[0], &byte, 1) }
-        // If no byte came, the agent has exited: because there is another, or because it can't run.
+        // If no byte arrived, the agent has exited: another is running, or it can't run.
         _exit(count == 1 ? Status.listens : Spawn.wait(for: pid) ?? Status.wasKilled)
     }
 
@@ -66,14 +66,14 @@ enum AgentProcess {
     ///
     /// - Parameters:
     ///   - ready: A descriptor to which a byte is written once the agent is listening.
-    ///   - socket: A descriptor on which it has to listen.
+    ///   - socket: A descriptor to listen on.
     static func run(_ folder: StateFolder, idleTime: Duration, ready: Int32? = nil, socket: Int32? = nil) -> Never {
         closeDescriptors(except: [ready, socket].compactMap(\.self))
         setsid()
         _ = chdir("/")
         InheritedAttributes.replace()
         for number in [SIGPIPE, SIGHUP, SIGCHLD, SIGXFSZ] { signal(number, SIG_IGN) }
-        // Before there are other threads, which have it blocked as well: the agent itself asks for it.
+        // Blocked before other threads start, which inherit this: the agent reads the signal itself.
         var termination = sigset_t()
         sigemptyset(&termination)
         sigaddset(&termination, SIGTERM)
@@ -101,7 +101,7 @@ enum AgentProcess {
     /// The process's agent.
     private static let running = Mutex<BackgroundAgent?>(nil)
 
-    /// The agent has no use for what the program that started it had open.
+    /// Closes the descriptors inherited from the program that started the agent.
     private static func closeDescriptors(except kept: [Int32]) {
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         for descriptor in open.compactMap({ Int32($0) }) where descriptor > 2 && !kept.contains(descriptor) {

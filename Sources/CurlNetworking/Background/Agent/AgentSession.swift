@@ -10,26 +10,26 @@ final class AgentSession: @unchecked Sendable {
     private(set) var record: SessionRecord
     /// When tasks run out of time.
     let timeouts: Alarms<AgentTask>
-    /// When to record results that the program hasn't taken, or that couldn't be recorded before.
+    /// When to record results that the program hasn't taken, or that couldn't be recorded earlier.
     let unrecordedEnds: Alarms<AgentTask>
     private let queue: DispatchQueue
-    /// Something has changed that affects whether the agent stays.
+    /// Called when a change affects whether the agent stays.
     private let changed: () -> Void
     private(set) var tasks: [UUID: AgentTask] = [:]
     private var program = Program.none
     private var questions: [Int: Question] = [:]
     private var lastQuestion = 0
-    /// Tasks whose progress the program has yet to be told of.
+    /// Tasks whose progress has yet to be reported to the program.
     private var unreportedProgress: Set<UUID> = []
     private var isFlushScheduled = false
-    /// How long the tasks have taken will be written down.
+    /// Whether recording the tasks' elapsed times is scheduled.
     private var isTimeRecordScheduled = false
     /// The session that does the transfers, with the program's settings; nil while there is nothing to transfer.
     private var transfers: URLSession?
     /// Sessions with the settings of earlier programs, until the transfers that began with them are over.
     private var retired: [URLSession] = []
     private var deciders = AgentDeciders()
-    /// The tasks that are being transferred, each by the task that does it.
+    /// The tasks in transfer, by the ordinary tasks that transfer them.
     private var running: [URLSessionTask: UUID] = [:]
 
     private enum Program {
@@ -52,7 +52,7 @@ final class AgentSession: @unchecked Sendable {
         var sender: ChallengeSender?
         var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
-        /// Nobody waits for the answer: the connection that it is about was another task's, which is over.
+        /// Whether the answer is no longer awaited: the connection was another task's, and that task is over.
         var isWithdrawn: Bool { sender?.isWithdrawn == true }
     }
 
@@ -73,10 +73,10 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
-    // MARK: - What others want to know
+    // MARK: - State
 
     var isAttached: Bool { program.channel != nil }
-    /// Nothing is left that a program could come back for.
+    /// Whether nothing is left for a program to come back for.
     var isOver: Bool { tasks.isEmpty && !isAttached }
     /// Whether the agent has to stay for this session.
     var needsAgent: Bool { isLaunchDue || tasks.values.contains { $0.needsAgent } }
@@ -104,7 +104,7 @@ final class AgentSession: @unchecked Sendable {
         queue.asyncAfter(deadline: .after(delay)) { body() }
     }
 
-    /// Calls back when the file is on disk, or can't be.
+    /// Calls back once the file is on disk, or can't be synced.
     func sync(_ file: String, _ completion: @escaping @Sendable (Result<Void, URLError>) -> Void) {
         WorkThreads.files.run { [folder, queue] in
             let result = Result { () throws(URLError) in try folder.syncFile(file) }
@@ -112,8 +112,8 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
-    /// Moves a task's partial file from the program's directory to the session's folder, under the name `name`. Calls back with the file that is
-    /// there then; nil if it can't be moved.
+    /// Moves a task's partial file from the program's directory to the session's folder, as `name`. Calls back with the moved file; nil if
+    /// it can't be moved.
     func takeOver(_ source: PartialFile, as name: String, _ completion: @escaping @Sendable (PartialFile?) -> Void) {
         WorkThreads.files.run { [folder, queue] in
             let partial = source.moved(to: folder.files, as: name)
@@ -121,14 +121,14 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
-    /// Removes the program's partial file, of which there is a copy, unless a download is still writing to it.
+    /// Removes the program's partial file, once copied, unless a download is still writing to it.
     func removeSource(_ source: PartialFile) {
         WorkThreads.files.run { source.remove(in: source.folder) }
     }
 
-    // MARK: - Before and after
+    // MARK: - Loading and closing
 
-    /// Continues the tasks that an earlier agent has left.
+    /// Continues the tasks that an earlier agent left.
     func load(_ stored: [StoredTask]) {
         for var task in stored {
             if !task.checkFile() { log("task \(task.record.submission.identifier): its file has been lost") }
@@ -145,7 +145,7 @@ final class AgentSession: @unchecked Sendable {
         launchIfDone()
     }
 
-    /// Nothing is left: removes all files. The session may be used again.
+    /// Removes all files of a session that is over. It may be used again.
     func close() {
         retireTransfers()
         for session in retired { session.invalidateAndCancel() }
@@ -159,13 +159,13 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - The program
 
-    /// Whether the attached program is still there. Notices if it was killed just now.
+    /// Whether the attached program is still there; detects one that was just killed.
     func checkAttached() -> Bool {
         program.channel?.read()
         return isAttached
     }
 
-    /// A program has attached. It gets a list of all tasks, and is told from then on what happens to them.
+    /// Attaches a program. It gets a list of all tasks, and then news of them.
     func attach(_ channel: Channel, _ settings: SessionDescription) {
         var renewed = SessionRecord(identifier: record.identifier, settings: settings)
         if settings.program == record.settings.program { renewed.answersChallenges = record.answersChallenges }
@@ -178,7 +178,7 @@ final class AgentSession: @unchecked Sendable {
         log("attached by \(channel.peer.pid)")
         program = .arriving(channel, rest: orderedTasks[...])
         listTasks()
-        // The user may have restored the connectivity before starting the program.
+        // The user may have restored connectivity before starting the program.
         for session in allTransfers { session.retryUnreachableHosts() }
         for task in orderedTasks {
             if isChanged { task.renew() }
@@ -187,7 +187,7 @@ final class AgentSession: @unchecked Sendable {
         changed()
     }
 
-    /// Tells an attaching program of all tasks, waiting for it to read where much is on its way, and then welcomes it.
+    /// Lists all tasks to an attaching program, pausing while it is slow to read, and then welcomes it.
     private func listTasks() {
         while case .arriving(let channel, var rest) = program {
             guard let task = rest.popFirst() else { return welcome(channel) }
@@ -227,7 +227,7 @@ final class AgentSession: @unchecked Sendable {
         if case .attached(let channel) = program { channel.send(message) }
     }
 
-    /// Messages that arrived together: all new tasks among them are recorded together.
+    /// Handles messages that arrived together: all new tasks among them are recorded together.
     func receive(_ messages: [ClientMessage], on channel: Channel) {
         var submissions: [TaskSubmission] = []
         for message in messages {
@@ -240,7 +240,7 @@ final class AgentSession: @unchecked Sendable {
         submit(submissions)
     }
 
-    /// Records the tasks that arrived before, if the message is about one of them.
+    /// Records the tasks submitted earlier, if the message is about one of them.
     private func receive(_ message: ClientMessage, after submissions: inout [TaskSubmission], on channel: Channel) {
         if let key = message.task, submissions.contains(where: { $0.key == key }) {
             submit(submissions)
@@ -318,7 +318,7 @@ final class AgentSession: @unchecked Sendable {
         refuse(submission, error.forRequest(to: submission.request.url))
     }
 
-    /// The program gets back what the task was to continue from, whose file is still where it was.
+    /// Refuses a task, and returns its resume data to the program, whose partial file hasn't moved.
     private func refuse(_ submission: TaskSubmission, _ error: URLError) {
         log("task \(submission.identifier) refused: \(error.localizedDescription)")
         let ending = TaskEnding(
@@ -358,7 +358,7 @@ final class AgentSession: @unchecked Sendable {
         after(Self.progressInterval) { [weak self] in self?.flushProgress() }
     }
 
-    /// Tells the program, once it has read what came before: one that doesn't read is later told of the latest progress alone.
+    /// Reports progress once the program has read earlier messages: one that is slow to read gets only the latest.
     func flushProgress() {
         isFlushScheduled = false
         guard case .attached(let channel) = program, !unreportedProgress.isEmpty else { return }
@@ -375,7 +375,7 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Time
 
-    /// The clock of the task's time-out runs, and has `remaining` left.
+    /// The task's time-out clock is running, with `remaining` left.
     func clockStarted(_ task: AgentTask, _ remaining: Duration) {
         timeouts.set(task, after: remaining)
         scheduleTimeRecord()
@@ -393,7 +393,7 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
-    /// Writes down how long all tasks have taken, for the case that the agent is killed: once for all of them, however many there are.
+    /// Records the elapsed times of all tasks, in a single write, in case the agent is killed.
     func recordTimes() {
         let open = tasks.values.filter { !$0.hasEnded }
         let elapsed = Dictionary(uniqueKeysWithValues: open.map { ($0.key.uuidString, $0.elapsed) })
@@ -410,7 +410,7 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Tasks
 
-    /// The task that does the transfer for the one with this record.
+    /// Makes the ordinary task that transfers the one with this record.
     func makeTask(for record: TaskRecord, _ cookies: TaskCookies) throws(URLError) -> URLSessionTask {
         let session = try transferSession()
         let submission = record.submission
@@ -433,7 +433,7 @@ final class AgentSession: @unchecked Sendable {
         task.delegate = name.map { AgentTaskDelegate(self, deciders.decider(named: $0)) }
     }
 
-    /// Has later requests use new connections, and if `forgets`, without credentials, decisions and cookies of before.
+    /// Makes later requests use new connections, and, if `forgets`, none of the earlier credentials, decisions and cookies.
     private func renewConnections(forgetting forgets: Bool, _ completion: @escaping @Sendable () -> Void) {
         let sessions = allTransfers
         let renewal = DispatchGroup()
@@ -488,7 +488,7 @@ final class AgentSession: @unchecked Sendable {
         running[task].flatMap { tasks[$0] }
     }
 
-    /// Nobody wants to hear of its end.
+    /// Cancels the task and ignores its end.
     func abandon(_ task: URLSessionTask) {
         running[task] = nil
         task.cancel()
@@ -505,7 +505,7 @@ final class AgentSession: @unchecked Sendable {
         case .none:
             break
         case .arriving(let channel, let rest):
-            // It may have been told of the task before: the later listing counts.
+            // It may have been told of the task already: the later listing counts.
             program = .arriving(channel, rest: rest + [task])
         case .attached(let channel):
             if !channel.send(.ended(task.key, ending)) { channel.send(.ended(task.key, ending.abridged)) }
@@ -535,7 +535,7 @@ final class AgentSession: @unchecked Sendable {
         changed()
     }
 
-    /// The program does something about its tasks. One that only comes and goes isn't launched again.
+    /// The program has acted on its tasks. One that only attaches and detaches isn't launched again.
     private func mayLaunchAgain() {
         guard record.hasLaunched else { return }
         record.hasLaunched = false
@@ -546,8 +546,8 @@ final class AgentSession: @unchecked Sendable {
 
     /// Asks the program; if none is attached, waits for one.
     ///
-    /// - Parameter decidesAlone: The answer is for tasks with the same delegate only. Otherwise one about a handshake is for all tasks, and the
-    ///   question belongs to none of them.
+    /// - Parameter decidesAlone: Whether the answer is only for tasks with the same delegate. Otherwise one about a handshake is for all
+    ///   tasks, and the question belongs to none.
     func ask(
         _ challenge: URLAuthenticationChallenge,
         about task: URLSessionTask,

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// One task of a background session, in the agent: an ordinary task transfers it, as many times as necessary, until it has ended and the
+/// One task of a background session, in the agent: ordinary tasks attempt the transfer, as often as necessary, until it has ended and the
 /// program has been told.
 ///
 /// `@unchecked Sendable`: used only on the agent's queue.
@@ -9,7 +9,7 @@ final class AgentTask: @unchecked Sendable {
     private enum Phase {
         /// Nothing is being transferred or will be: the task is suspended.
         case idle
-        /// The program's partial file is on its way to the session's folder, and the first attempt waits for it. So does a cancellation,
+        /// The program's partial file is being moved to the session's folder. The first attempt waits for that, and so does a cancellation,
         /// which may have this reason.
         case takingOver(URLError.BackgroundTaskCancelledReason?)
         case running(AgentAttempt)
@@ -17,7 +17,7 @@ final class AgentTask: @unchecked Sendable {
         case retrying
         /// The response is complete and recorded: another agent would find it. The program is told once its file is on disk.
         case syncing
-        /// If the end isn't recorded, the program hasn't taken it yet, or it couldn't be written down so far.
+        /// An unrecorded end is one that the program hasn't taken yet, or that couldn't be written so far.
         case ended(isRecorded: Bool)
     }
 
@@ -26,17 +26,17 @@ final class AgentTask: @unchecked Sendable {
     private unowned let session: AgentSession
     private var phase = Phase.idle
     private var backoff = RetryBackoff()
-    /// Of this agent's last attempt that is to be followed by another.
+    /// The failure of this agent's last attempt that was to be retried.
     private var lastFailure: URLError?
     private var unannouncedEnds = UnannouncedEnds()
-    /// The number of the current wait for another attempt: the end of an earlier wait means nothing.
+    /// The number of the current wait for another attempt: the end of an earlier wait is ignored.
     private var wait = 0
     private var clock: TimeoutClock
-    /// The program's cookies for the request, and those that the task's own responses have set, in all attempts; never another task's.
+    /// The program's cookies for the request, and those set by the task's own responses, in all attempts; never another task's.
     private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
-    /// Credentials that the delegate has given for this task alone, for its later attempts. They are never written down.
+    /// Credentials that the delegate gave for this task alone, for its later attempts. They are never recorded.
     private var replies: [ChallengeQuery.Place: ChallengeReply] = [:]
-    /// Of all attempts.
+    /// The metrics of all attempts.
     private var metrics: MetricsDescription?
 
     init(_ stored: StoredTask, in session: AgentSession) {
@@ -91,7 +91,7 @@ final class AgentTask: @unchecked Sendable {
     /// The names of its files in the session's folder.
     var files: Set<String> { stored.files }
 
-    // MARK: - What the program wants
+    // MARK: - The program's wishes
 
     /// Continues a task that an earlier agent had, or begins a new one.
     func start() {
@@ -108,10 +108,10 @@ final class AgentTask: @unchecked Sendable {
         if !wish.isSuspended { begin() }
     }
 
-    /// The record on disk is good for finding the file where it is now, unless it has been copied.
+    /// The record on disk already leads to a file that was moved, but not to one that was copied.
     private func tookOver(_ source: PartialFile, _ partial: PartialFile?, in folder: SessionFolder) {
         guard case .takingOver(let reason) = phase else {
-            // Forgotten meanwhile, and perhaps the session as well.
+            // Forgotten meanwhile, perhaps along with its session.
             if let partial { folder.removeFile(partial.name) }
             return
         }
@@ -132,7 +132,7 @@ final class AgentTask: @unchecked Sendable {
             new.settings.apply(to: attempt.task)
             if new.decider != old.decider { session.setDecider(new.decider, of: attempt.task) }
         }
-        // For its begin date, which may be another now.
+        // The begin date may have changed.
         if isWaiting { startClock() }
         guard new.isSuspended != old.isSuspended else { return }
         switch phase {
@@ -157,7 +157,7 @@ final class AgentTask: @unchecked Sendable {
         // It is complete, and its success recorded.
         if case .syncing = phase { return }
         stored.record.submission.wish.cancellation = .discardingBody
-        // The user is told that it is done, so an agent that is killed now must not continue the task later.
+        // The user is told that this is done: even if this agent is killed now, the next one must not continue the task.
         save()
         cancel(because: .userForceQuitApplication)
     }
@@ -213,7 +213,7 @@ final class AgentTask: @unchecked Sendable {
 
     private func retry(after error: URLError, resumeData: Data?) {
         lastFailure = error
-        // Suspended when its attempt had failed already, it begins another when it is resumed.
+        // A task suspended after its attempt failed begins another when it is resumed.
         phase = wish.isSuspended ? .idle : .retrying
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
@@ -228,14 +228,14 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    /// Begins an attempt that is waiting for its time.
+    /// Begins a delayed attempt now.
     func retryNow() {
         guard case .retrying = phase else { return }
         backoff.reset()
         begin()
     }
 
-    /// The program has other settings: an attempt that has yet to make a request makes way for one with those.
+    /// The program's settings have changed: an attempt that has yet to make a request is replaced by one with these.
     func renew() {
         guard case .running(let attempt) = phase, attempt.stop == nil, attempt.hasYetToBegin(record.submission)
         else { return }
@@ -245,10 +245,10 @@ final class AgentTask: @unchecked Sendable {
         if !wish.isSuspended { begin() }
     }
 
-    // MARK: - The clock of the time-out
+    // MARK: - The time-out clock
 
-    /// The time before the begin date doesn't count: the clock starts when that is seen to have come. Where it is running already, the time-out
-    /// may be another program's.
+    /// Starts the clock once the begin date is seen to have passed: the time before it doesn't count. If the clock is already running, the
+    /// time-out may have changed with the program.
     private func startClock() {
         let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
         guard delay <= 0 || isTimed else { return session.timeouts.set(self, after: BeginDateStep.nextLook(delay)) }
@@ -257,7 +257,7 @@ final class AgentTask: @unchecked Sendable {
     }
 
     var isTimed: Bool { clock.isRunning }
-    /// For its begin date.
+    /// Whether it waits for its begin date.
     private var isWaiting: Bool {
         guard case .running = phase else { return false }
         return !wish.isSuspended && !isTimed
@@ -291,7 +291,7 @@ final class AgentTask: @unchecked Sendable {
         return URLError(.timedOut, url, text + reason, nil, [NSUnderlyingErrorKey: lastFailure])
     }
 
-    // MARK: - What the attempt tells
+    // MARK: - News from the attempt
 
     func isWaitingForHost() {
         progress.isWaitingForHost = true
@@ -324,7 +324,7 @@ final class AgentTask: @unchecked Sendable {
         session.send(.event(key, .resumed(offset: offset, expectedTotalBytes: expected)))
     }
 
-    /// - Parameter growth: All of `total` if the body is sent from its beginning.
+    /// - Parameter growth: Equal to `total` if the body is sent from its beginning.
     func sent(_ growth: Int64, total: Int64, of expected: Int64, _ task: URLSessionTask) {
         if growth == total {
             progress.counters.requests += 1
@@ -332,7 +332,7 @@ final class AgentTask: @unchecked Sendable {
         } else {
             let isFirst = progress.counters.requests == 0 && progress.counters.sent == 0
             if isFirst, record.submission.upload != nil { progress.sentEarlier = total - growth }
-            // Bytes that were lost are sent again.
+            // Lost bytes are sent again.
             progress.counters.sent = max(progress.counters.sent, total)
         }
         progress.counters.expectedToSend = expected
@@ -340,8 +340,8 @@ final class AgentTask: @unchecked Sendable {
         backoff.noteProgress(to: total)
     }
 
-    /// A server has sent an informational response. If it allows resuming the attempt's upload, later attempts and other agents use that:
-    /// noted once for each request with the whole body, however often the server says so.
+    /// A server has sent an informational response. If it makes the attempt's upload resumable, later attempts and agents use that:
+    /// recorded once per request with the whole body, however often the server repeats it.
     func received(informational head: ResponseHead, by url: URL, _ task: URLSessionTask) {
         session.send(.event(key, .informational(head, to: URLRequest(url: url))))
         guard case .running(let attempt) = phase, attempt.task === task, head.status == 104,
@@ -367,13 +367,13 @@ final class AgentTask: @unchecked Sendable {
         if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
     }
 
-    /// The file gets the name back that the record has for it, so that another agent finds it.
+    /// Gives the file the name that the record has for it, so that another agent finds it.
     func downloaded(to location: URL) {
         guard case .running(let attempt) = phase else { return }
         attempt.downloaded(to: location, as: stored.missingFile ?? TemporaryName.kept.make())
     }
 
-    /// Reports progress to the program, together with other tasks', a little later.
+    /// Reports progress to the program a little later, together with other tasks'.
     private func note(_ task: URLSessionTask) {
         progress.isWaitingForHost = nil
         if progress.response == nil { progress.response = ResponseDescription(task.response) }
@@ -382,7 +382,7 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - Questions
 
-    /// The credential with which an earlier attempt has answered, unless this one has been refused it.
+    /// The credential with which an earlier attempt answered, unless it was refused in this one.
     func reply(to query: ChallengeQuery) -> ChallengeReply? {
         query.previousFailureCount == 0 ? replies[query.place] : nil
     }
@@ -391,7 +391,7 @@ final class AgentTask: @unchecked Sendable {
         replies[query.place] = reply.isForTask ? reply : nil
     }
 
-    /// Later requests go without the credentials and cookies that the task has.
+    /// Makes later requests omit the task's present credentials and cookies.
     func forgetCredentials(_ completion: @escaping @Sendable () -> Void) {
         replies = [:]
         cookies.removeAll(completion)
@@ -436,7 +436,7 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    /// Whether the server has processed the request, and sending it again might do twice what it asks for.
+    /// Whether the server has processed the request, so that sending it again might have its effect twice.
     private var isAnswered: Bool {
         !record.submission.mayBeRepeated && progress.response.map { UploadStep.isLast($0.status) } ?? false
     }
@@ -453,7 +453,7 @@ final class AgentTask: @unchecked Sendable {
         }
     }
 
-    /// An error about a file of the task's as one about its request.
+    /// Turns an error about one of the task's files into one about its request.
     private func aboutFile(_ error: URLError) -> URLError {
         error.forRequest(to: record.submission.request.url)
     }
@@ -463,8 +463,8 @@ final class AgentTask: @unchecked Sendable {
         attempt.discard()
     }
 
-    /// Records the end before the file is on disk, which takes long for a long file: the next agent finds it if this one is killed
-    /// meanwhile. After a loss of power, its length says whether it is all there.
+    /// Records the end before syncing the file, which takes long for a long one: if this agent is killed meanwhile, the next finds the end.
+    /// After a loss of power, the file's length says whether it is complete.
     private func sync(_ file: String, of attempt: AgentAttempt) {
         let ending = prepareEnd(nil, file: attempt.takeFile(), resumeData: nil)
         attempt.discard()
@@ -480,7 +480,7 @@ final class AgentTask: @unchecked Sendable {
             case .failure(let error) where error.isTransient:
                 let delay = backoff.delay(jitter: .random(in: 0...1))
                 session.after(delay) { [weak self] in
-                    // Forgotten meanwhile, and perhaps the session as well.
+                    // Forgotten meanwhile, perhaps along with its session.
                     guard let self, case .syncing = phase else { return }
                     sync(file, ending, isRecorded: isRecorded)
                 }
@@ -501,7 +501,7 @@ final class AgentTask: @unchecked Sendable {
         report(ending)
     }
 
-    /// Puts the end into the record as it should be.
+    /// Puts the end into the record, without saving it.
     private func prepareEnd(
         _ error: URLError?,
         file: String?,
@@ -530,11 +530,11 @@ final class AgentTask: @unchecked Sendable {
         session.taskEnded(self, ending)
     }
 
-    /// How long a program may take to acknowledge an end before that is recorded all the same.
+    /// How long a program may take to acknowledge an end before the end is recorded anyway.
     private static let unrecordedTime = Duration.seconds(1)
 
-    /// Whether a success needn't be recorded, the program being about to take it: there are so few bytes that repeating the task, if program and
-    /// agent are both killed before, costs less than recording the ends of all such tasks.
+    /// Whether a success needn't be recorded, since the program is about to take it: the bytes are so few that repeating the task, if
+    /// program and agent are both killed first, costs less than recording the ends of all such tasks.
     private var mayGoUnrecorded: Bool {
         session.isAttached && record.submission.mayBeRepeated && progress.counters.received < session.resumableSize
     }
@@ -548,16 +548,16 @@ final class AgentTask: @unchecked Sendable {
         session.unrecordedEnds.set(self, after: Self.unrecordedTime)
     }
 
-    /// The program is slow to acknowledge, or gone; or there was no room for the record before.
+    /// The program is slow to acknowledge, or gone; or there was no room for the record earlier.
     func recordUnrecordedEnd() {
         guard case .ended(isRecorded: false) = phase else { return }
-        // A short one: others have been synced. If this fails, its length says whether it is all there.
+        // A short file: longer ones are already synced. If this fails, the length says whether the file is complete.
         if let file = record.ending?.file { try? session.folder.syncFile(file) }
         save()
     }
 
-    /// The program knows of the end: nothing of the task is kept. If it was told by an agent that was killed before the end was recorded,
-    /// the task is running again.
+    /// The program knows of the end: nothing of the task is kept. The task may be running again, if an agent told the program and was
+    /// killed before recording the end.
     func forget() {
         stopClock()
         session.unrecordedEnds.cancel(self)
@@ -574,14 +574,14 @@ final class AgentTask: @unchecked Sendable {
         kept?.partialFile.remove(in: session.folder.files)
     }
 
-    /// An upload is resumed with the task's own request and file, so what an ordinary session leaves for it isn't needed.
+    /// Removes what an ordinary session would resume from: the task resumes an upload with its own request and file.
     private func dropUpload(_ resumeData: Data?) {
         let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
         kept?.body.remove(in: session.folder.files)
     }
 
-    /// If recording fails, it is done with the next change; the task continues meanwhile. An end has no next change, and is tried again. False
-    /// if it failed.
+    /// Saves the record; returns false on failure. The task continues, and the next change saves it. No change follows an end, which is
+    /// retried.
     @discardableResult
     private func save() -> Bool {
         stored.record.elapsed = clock.elapsed()

@@ -1,14 +1,13 @@
 import Dispatch
 
 extension DispatchTime {
-    /// In `delay`, or in ten years if that is longer: "never".
+    /// The time after `delay`, or after ten years if that is sooner: "never".
     static func after(_ delay: Duration) -> DispatchTime {
         .now() + min(delay / .seconds(1), 10 * 365 * 24 * 60 * 60)
     }
 }
 
-/// Calls back for many keys, each at a time of its own. However many there are, the queue waits for one time only. Used only on its
-/// queue.
+/// Calls back for many keys, each at its own time. The queue waits only for the earliest. Used only on its queue.
 ///
 /// `@unchecked Sendable`: see above.
 final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
@@ -18,10 +17,10 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
     /// When the queue calls; nil if there is nothing to wait for.
     private var next: DispatchTime?
 
-    /// In nanoseconds: times are rounded up to a multiple of this, so that nearby ones cost only one look at all of them.
+    /// In nanoseconds: times are rounded up to a multiple of this, so that nearby ones share one pass over all of them.
     private static var grain: UInt64 { 50_000_000 }
 
-    /// - Parameter rung: Gets a key when its time has come; the alarm is over by then.
+    /// - Parameter rung: Called with a key when its time has come; its alarm is already removed.
     init(on queue: DispatchQueue, rung: @escaping (Key) -> Void) {
         self.queue = queue
         self.rung = rung
@@ -46,7 +45,7 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
     }
 
     private func ring(_ time: DispatchTime) {
-        // The queue has been set to an earlier alarm since.
+        // An earlier alarm has been set since.
         guard next == time else { return }
         next = nil
         let now = DispatchTime.now()

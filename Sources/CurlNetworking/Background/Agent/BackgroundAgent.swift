@@ -17,7 +17,7 @@ final class BackgroundAgent: @unchecked Sendable {
     /// Holds the lock for as long as the process lives.
     private let lock: Int32
     private var listener: (any DispatchSourceRead)?
-    /// Whether systemd has made the socket, and keeps it when the agent exits.
+    /// Whether systemd made the socket, and keeps it when the agent exits.
     private var isSocketGiven = false
     private var watch: (any DispatchSourceRead)?
     private var termination: (any DispatchSourceSignal)?
@@ -25,11 +25,11 @@ final class BackgroundAgent: @unchecked Sendable {
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
     private var idleChecks = 0
-    /// Sessions that couldn't be read are tried again soon.
+    /// Whether unreadable sessions are about to be tried again.
     private var isLoadComing = false
     private var readBackoff = RetryBackoff()
     private static let maximumReadAttempts = 8
-    /// How long the agent stays, whatever its idle time, until the program for which it was started has connected.
+    /// How long the agent waits, whatever its idle time, for the program that started it to connect.
     private var arrivalTime = Duration.seconds(10)
 
     enum Failure: Error {
@@ -38,7 +38,7 @@ final class BackgroundAgent: @unchecked Sendable {
         case system(String)
     }
 
-    /// An agent for `folder`, whose lock it takes.
+    /// Creates an agent for `folder`, and takes its lock.
     init(in folder: StateFolder, idleTime: Duration) throws(Failure) {
         self.folder = folder
         self.idleTime = idleTime
@@ -61,7 +61,7 @@ final class BackgroundAgent: @unchecked Sendable {
         log = AgentLog(in: folder)
     }
 
-    /// Listens, and continues what an earlier agent has left. `socket` is one that is already listening, as passed by systemd.
+    /// Listens, and continues the tasks that an earlier agent left. `socket`, passed by systemd, is already listening.
     func start(on socket: Int32? = nil) throws(Failure) {
         log.write("started, version \(TaskRecord.currentVersion)")
         let result: Result<Void, Failure> = queue.sync {
@@ -78,8 +78,8 @@ final class BackgroundAgent: @unchecked Sendable {
         try result.get()
     }
 
-    /// Continues the tasks of all sessions. Those that can't be read at the moment are tried again for some two minutes, and when a program
-    /// comes for them.
+    /// Continues the tasks of all sessions. Those that can't be read at the moment are retried for about two minutes, and when a program
+    /// asks for them.
     private func loadAll() {
         isLoadComing = false
         if !load(), readBackoff.failures < Self.maximumReadAttempts {
@@ -89,8 +89,8 @@ final class BackgroundAgent: @unchecked Sendable {
         exitIfIdle()
     }
 
-    /// Continues the tasks of those sessions that haven't been read. All records are read before the first transfer takes descriptors. False
-    /// if some can't be read at the moment.
+    /// Continues the tasks of the sessions not yet read. All records are read before the first transfer takes descriptors. Returns false if
+    /// some can't be read at the moment.
     private func load() -> Bool {
         let loaded = Set(sessions.values.map(\.folder.url.lastPathComponent))
         var found: [(session: AgentSession, tasks: [StoredTask])] = []
@@ -115,7 +115,7 @@ final class BackgroundAgent: @unchecked Sendable {
         return isComplete
     }
 
-    /// A session that an earlier agent has left; nil if there is none in the folder `name`.
+    /// A session that an earlier agent left; nil if there is none in the folder `name`.
     private func findSession(_ name: String) throws(SystemError) -> (session: AgentSession, tasks: [StoredTask])? {
         let sessionFolder = sessionFolder(named: name)
         do throws(URLError) {
@@ -145,8 +145,8 @@ final class BackgroundAgent: @unchecked Sendable {
         return session
     }
 
-    /// The session that a program has come for. If its record couldn't be read, those of its tasks may be there all the same. Throws if any of
-    /// them can't be read at the moment.
+    /// The session that a program asks for. If its record couldn't be read, those of its tasks may still exist. Throws if any of these
+    /// can't be read at the moment.
     private func session(for wanted: Hello.Session) throws(SystemError) -> AgentSession {
         if let session = sessions[wanted.identifier] { return session }
         let sessionFolder = sessionFolder(named: folder.session(wanted.identifier).lastPathComponent)
@@ -189,7 +189,7 @@ final class BackgroundAgent: @unchecked Sendable {
         source.resume()
     }
 
-    /// Removing the socket's file cuts the agent off from its programs, so it makes another. An agent whose lock file is gone is no
+    /// Replaces the socket's file if it is removed, as that cuts the agent off from its programs. An agent whose lock file is gone is no
     /// longer the only one, and exits.
     private func watchFolder() {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
@@ -207,7 +207,7 @@ final class BackgroundAgent: @unchecked Sendable {
         source.resume()
     }
 
-    /// SIGTERM ends the agent as soon as it has written down what the next one needs to know. `AgentProcess` has blocked it.
+    /// Ends the agent on SIGTERM, once it has recorded what the next one needs. `AgentProcess` has blocked the signal.
     private func watchForTermination() {
         let source = DispatchSource.makeSignalSource(signal: SIGTERM, queue: queue)
         source.setEventHandler { [unowned self] in handOver("SIGTERM") }
@@ -253,7 +253,7 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    /// For a second: the connection stays in the socket's queue, and would have this called again and again.
+    /// Stops accepting for a second: the connection stays in the socket's queue, and would trigger this again and again.
     private func pause(_ listener: any DispatchSourceRead) {
         log.write("can't accept a connection: \(SystemError.current)")
         listener.suspend()
@@ -261,7 +261,7 @@ final class BackgroundAgent: @unchecked Sendable {
         queue.asyncAfter(deadline: .now() + 1) { listener.resume() }
     }
 
-    /// A program has connected; it hasn't said yet for which session.
+    /// A program has connected, but hasn't named its session yet.
     private func awaitHello(on descriptor: Int32) {
         let reference = ChannelReference()
         let channel: Channel
@@ -305,7 +305,7 @@ final class BackgroundAgent: @unchecked Sendable {
         }
     }
 
-    /// A message of a program that hasn't said yet for which session it has come.
+    /// Handles a message from a program that hasn't named its session yet.
     private func receive(_ message: ClientMessage, on channel: Channel) {
         switch message {
         case .hello(let hello):
@@ -357,7 +357,7 @@ final class BackgroundAgent: @unchecked Sendable {
 
     // MARK: - The end
 
-    /// Exits once there has been nothing to do for a while. Called after every change.
+    /// Exits after the idle time without work. Called after every change.
     private func exitIfIdle() {
         idleChecks += 1
         let check = idleChecks
@@ -374,7 +374,7 @@ final class BackgroundAgent: @unchecked Sendable {
         channels.isEmpty && !isLoadComing && !sessions.values.contains(where: \.needsAgent)
     }
 
-    /// Exits though there is something to do, with which another agent continues.
+    /// Exits with work left, which another agent continues.
     private func handOver(_ reason: String) -> Never {
         for session in sessions.values { session.prepareForExit() }
         exit(reason)

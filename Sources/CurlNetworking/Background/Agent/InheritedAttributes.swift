@@ -3,19 +3,19 @@ import CurlNetworkingLocks
 import CurlTransport
 import Glibc
 
-/// What an agent's process has changed for itself of what it was started with, and gives back to the command that it launches.
+/// The inherited process attributes that an agent changes for itself, and restores for the command that it launches.
 struct InheritedAttributes: Sendable {
     /// nil if it wasn't changed.
     private var mask: mode_t?
-    /// How many descriptors there may be; nil if that wasn't changed.
+    /// The limit on descriptors; nil if it wasn't changed.
     private var descriptors: rlimit?
 
     /// This process's.
     private static let own = Mutex(InheritedAttributes())
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 
-    /// Changes them for an agent: what it writes is closed to others, and it may have as many descriptors as the system lets it ask for, because
-    /// it does the transfers of many programs. Nothing that it calls is limited to 1024 of them, as `select` is.
+    /// Changes them for an agent: its files are closed to other users, and, since it does the transfers of many programs, it may have as
+    /// many descriptors as the hard limit allows. Nothing that it calls is limited to 1024 of them, as `select` is.
     static func replace() {
         own.withLock { own in
             own.mask = umask(0o077)
@@ -26,10 +26,10 @@ struct InheritedAttributes: Sendable {
         }
     }
 
-    /// Starts a process that has them. The limit can't be passed on, so it is set as soon as the process is there.
+    /// Starts a process with the original attributes. The limit can't be passed on, so it is set as soon as the process exists.
     static func restore(in start: () throws(SystemError) -> pid_t) throws(SystemError) -> pid_t {
         let former = own.withLock { $0 }
-        // What other threads create meanwhile, they create with a mode that closes it to others.
+        // Other threads create files with an explicit mode that closes them to other users.
         let mask = former.mask.map { umask($0) }
         defer { if let mask { umask(mask) } }
         let pid = try start()

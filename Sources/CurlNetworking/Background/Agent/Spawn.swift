@@ -27,7 +27,7 @@ enum Spawn {
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
-        // Not all code opens descriptors that are closed by themselves: libcurl's own sockets aren't.
+        // Not all code opens descriptors as close-on-exec: libcurl doesn't for its own sockets.
         posix_spawn_file_actions_addclosefrom_np(&actions, descriptor == nil ? 3 : 4)
 
         var attributes = posix_spawnattr_t()
@@ -69,8 +69,8 @@ enum Spawn {
         return status & 0x7f == 0 ? status >> 8 & 0xff : nil
     }
 
-    /// Whether a child ends, or can't be waited for, within `patience`. Its status is left to `wait(for:)`. Looks more and more rarely, at last
-    /// every 50 milliseconds.
+    /// Whether a child ends, or can't be waited for, within `patience`. Its status is left to `wait(for:)`. Polls less and less often, at
+    /// last every 50 milliseconds.
     static func ends(_ pid: pid_t, within patience: Duration) -> Bool {
         let end = MonotonicTime.now + patience
         var pause: UInt32 = 1000

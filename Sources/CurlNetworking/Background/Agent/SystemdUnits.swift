@@ -34,25 +34,25 @@ struct SystemdUnits {
             """
     }
 
-    /// Readable, and no other folder's.
+    /// A readable name, unique to the folder.
     private var name: String {
         let readable = folder.url.lastPathComponent.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
         return "curlnetworking-\(readable)-\(SHA256.digest(of: folder.url.path.utf8).prefix(8))"
     }
 
-    /// A line's whole value, in which only a percent sign means something: it begins a specifier (systemd.unit(5)).
+    /// A line's whole value, in which only a percent sign is special: it begins a specifier (systemd.unit(5)).
     private static func value(_ text: String) -> String {
         text.replacingOccurrences(of: "%", with: "%%")
     }
 
-    /// A word of a command line, in quotes (systemd.syntax(7)). Its first word is the program, in which variables aren't replaced.
+    /// A quoted word of a command line (systemd.syntax(7)). In the first, which is the program, variables aren't replaced.
     private static func word(_ text: String) -> String {
         let escaped = value(text).replacingOccurrences(of: #"\"#, with: #"\\"#)
             .replacingOccurrences(of: "\"", with: #"\""#)
         return "\"\(escaped)\""
     }
 
-    /// Any other word of it.
+    /// Any later word of a command line.
     private static func argument(_ text: String) -> String {
         word(text).replacingOccurrences(of: "$", with: "$$")
     }

@@ -1,8 +1,8 @@
 import Dispatch
 import Foundation
 
-/// How long agents have worked on a task, which is limited by `timeoutIntervalForResource`. Counts the time that passes while the machine
-/// is awake: setting the system's clock changes nothing.
+/// How long agents have worked on a task, which is limited by `timeoutIntervalForResource`. Counts only time while the machine is awake;
+/// setting the system's clock has no effect.
 struct TimeoutClock {
     /// In seconds.
     private let earlier: TimeInterval
@@ -17,7 +17,7 @@ struct TimeoutClock {
 
     var isRunning: Bool { started != nil }
 
-    /// Changes nothing if it is running already.
+    /// Does nothing if it is already running.
     mutating func start(at now: DispatchTime = .now()) {
         if started == nil { started = now }
     }
@@ -32,13 +32,13 @@ struct TimeoutClock {
         earlier + counted + running(at: now)
     }
 
-    /// When `timeout` seconds are over, from `now`.
+    /// The time from `now` until `timeout` seconds have elapsed.
     func remaining(of timeout: TimeInterval, at now: DispatchTime = .now()) -> Duration {
         let left = Duration(timeInterval: timeout) / .seconds(1) - elapsed(at: now)
         return left > 0 ? Duration(timeInterval: left) : .zero
     }
 
-    /// How often to write down what is elapsed of `timeout` seconds: an agent that is killed loses a tenth of them, or an hour.
+    /// How often to record the elapsed part of `timeout` seconds: an agent that is killed loses a tenth of them, or an hour.
     static func recordInterval(of timeout: TimeInterval) -> Duration {
         min(max(Duration(timeInterval: timeout) / 10, .seconds(1)), .seconds(3600))
     }

@@ -16,10 +16,10 @@ extension URLError {
         return URLError(.cancelled, userInfo: info)
     }
 
-    /// Whether the same request may succeed later without any intervention. So it may where the agent is short of descriptors or memory.
+    /// Whether the same request may succeed later without intervention, as when the agent is short of descriptors or memory.
     var isTransient: Bool {
         switch code {
-        // Failing before any attempt means that the configuration of proxies is wrong.
+        // A failure before any attempt means that the proxy configuration is wrong.
         case .cannotConnectToHost where transferPhase == .preparing || isRefusedByProxy: false
         case .networkConnectionLost, .timedOut, .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed,
             .notConnectedToInternet:

@@ -2,7 +2,7 @@ import Foundation
 
 /// The tasks with which an agent does a background session's transfers.
 extension URLSession {
-    /// An upload of a file as it was, with cookies of its own. Resumed if possible, with this request: the one in resume data has no
+    /// An upload of an unchanged file, with its own cookies. Resumed if possible, with `request`: the one in resume data has no
     /// credentials.
     func makeUploadTask(
         _ request: URLRequest,
@@ -22,7 +22,7 @@ extension URLSession {
         return introduce(URLSessionUploadTask(engine: engine))
     }
 
-    /// A download with cookies of its own, which resumes where it can: then with this request, since the resume data's has no credentials.
+    /// A download with its own cookies. Resumed if possible, with `request`: the one in resume data has no credentials.
     func makeDownloadTask(
         _ request: URLRequest,
         resuming resumeData: ResumeData?,

@@ -1,14 +1,14 @@
 import Foundation
 
-/// Notices a server that ends each of its responses in a way that can't be told from a lost connection, such as one that announces no length and
+/// Detects a server that ends each response in a way indistinguishable from a lost connection, such as one that announces no length and
 /// doesn't end TLS: the request would be repeated until the task's time-out.
 struct UnannouncedEnds {
     private static let maximumAlike = 3
 
-    /// The counts of bytes of the last attempts in a row that ended like that, all the same.
+    /// The common length of the last consecutive attempts that ended like that, and their number.
     private var alike: (length: Int64, count: Int)?
 
-    /// An attempt has failed with `error`. True if the attempts before it ended after as many bytes: what has come is all there is.
+    /// Notes an attempt that failed with `error`. Returns true if the attempts before it ended after as many bytes: the body is complete.
     ///
     /// - Parameter head: As the server sent it. The program's response has no length for a body that was decoded.
     mutating func note(_ error: URLError, after head: ResponseHead?, _ length: Int64) -> Bool {

@@ -1,14 +1,14 @@
 import Dispatch
 
-/// The connection to an agent that is telling which tasks there are. Used only on its client's queue.
+/// The connection to an agent that is listing its tasks. Used only on its client's queue.
 final class AgentGreeting: Sendable {
     let channel: BackgroundClient.Channel
     nonisolated(unsafe) private(set) var listings: [TaskListing] = []
     private let patience: Duration
-    /// Released with the greeting: it retains the client, which may end long before `patience` does.
+    /// Released with the greeting: it retains the client, which may end long before `patience` runs out.
     nonisolated(unsafe) private var isSilent: (@Sendable () -> Void)?
 
-    /// - Parameter patience: How long the agent may say nothing.
+    /// - Parameter patience: How long the agent may stay silent.
     init(_ channel: BackgroundClient.Channel, patience: Duration = .seconds(30)) {
         self.channel = channel
         self.patience = patience
@@ -18,7 +18,7 @@ final class AgentGreeting: Sendable {
         listings.append(listing)
     }
 
-    /// Calls `isSilent` on `queue` if the agent says nothing for too long; never once the greeting is over, and has no owner any more.
+    /// Calls `isSilent` on `queue` if the agent is silent for too long, but never once the greeting is over and released.
     func watch(on queue: DispatchQueue, _ isSilent: @escaping @Sendable () -> Void) {
         self.isSilent = isSilent
         look(on: queue)

@@ -22,7 +22,7 @@ enum AgentInquiry {
         return answer
     }
 
-    /// nil if no agent is listening. Blocks, for `timeout` at most: an agent that is stopped lets others connect.
+    /// Returns nil if no agent is listening. Blocks for at most `timeout`: even a stopped agent lets clients connect.
     static func askIfRunning(
         _ message: ClientMessage,
         _ folder: StateFolder,
@@ -37,7 +37,7 @@ enum AgentInquiry {
         }
         let queue = DispatchQueue(label: "CurlNetworking.inquiry")
         let answered = DispatchSemaphore(value: 0)
-        // Written on the queue, and read when that has closed the channel.
+        // Written on the queue, and read once the queue has closed the channel.
         nonisolated(unsafe) var answer: AgentMessage?
         let opened = queue.sync {
             Result { () throws(SystemError) in

@@ -8,12 +8,12 @@ struct AgentLauncher: Sendable {
     static let variable = "CURLNETWORKING_AGENT"
     static let programName = "curlnetworking-agent"
 
-    /// The running program, if it can be its own agent. A path: a newer program may be there later.
+    /// The path of the running program, if that can be its own agent. A newer program may be there later.
     static let ownProgram = Mutex<String?>(nil)
 
     let folder: StateFolder
     let options: CurlOptions.Background
-    /// How long an agent may take until it is listening.
+    /// How long an agent may take to start listening.
     var patience = Duration.seconds(30)
 
     /// nil if there is none.
@@ -37,7 +37,7 @@ struct AgentLauncher: Sendable {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks, but no longer than its patience lasts.
+    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks for at most `patience`.
     func start() throws(URLError) {
         // Otherwise each such process would start another.
         guard !AgentProcess.isAsked() else {
@@ -62,7 +62,7 @@ struct AgentLauncher: Sendable {
         let status = Spawn.wait(for: pid)
         guard isReady else { throw Self.failure("The agent \(program) doesn't get ready.") }
         switch status {
-        // nil if the program itself waits for all of its children: the agent may be there.
+        // nil if the program itself reaps all of its children: the agent may be running.
         case AgentProcess.Status.listens, AgentProcess.Status.wasKilled, nil: return
         case AgentProcess.Status.cannotUseFolder:
             throw Self.failure("The agent can't use its folder, \(folder.url.path).")
@@ -70,7 +70,7 @@ struct AgentLauncher: Sendable {
         }
     }
 
-    /// Why the program doesn't talk to an agent that is listening in the folder.
+    /// Why the program can't talk to the agent listening in the folder.
     static func noChannel(to folder: StateFolder, _ error: SystemError) -> URLError {
         if error.code == EPERM { return failure("The agent in \(folder.url.path) is another user's.") }
         return failure("The agent in \(folder.url.path) can't be spoken to: \(error).", error)

@@ -1,12 +1,12 @@
 import Foundation
 
-/// How often an agent was lost soon after it had welcomed the program, one loss after the other. An agent may be killed at any time, and then
-/// another is started at once; but one that dies of its tasks would be started for ever. A value.
+/// Counts consecutive losses of an agent soon after it welcomed the program. An agent may be killed at any time, and then another is
+/// started at once; but one that its tasks crash would be restarted for ever. A value.
 struct AgentLosses {
     private var count = 0
     private var welcome = DispatchTime(uptimeNanoseconds: 0)
 
-    /// In seconds. The loss of a connection that has lasted as long is the first one.
+    /// In seconds. The loss of a connection that lasted this long counts as the first.
     static let shortTime = 10.0
     private static let maximumFailures = 6
 
@@ -14,12 +14,12 @@ struct AgentLosses {
         welcome = time
     }
 
-    /// A task has ended: the agent does its work.
+    /// A task has ended: the agent works.
     mutating func forget() {
         count = 0
     }
 
-    /// Returns how many losses there were, this one included.
+    /// Returns the number of losses, including this one.
     mutating func lost(at time: DispatchTime) -> Int {
         if time >= welcome + Self.shortTime { count = 0 }
         count += 1

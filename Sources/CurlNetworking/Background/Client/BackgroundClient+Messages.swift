@@ -9,7 +9,7 @@ private final class Inquiry: Sendable {
     private let isAnswered = Mutex(false)
     private let dropped: @Sendable () -> Void
 
-    /// Calls `dropped` if the question goes without having been answered.
+    /// Calls `dropped` if the question is released unanswered.
     init(_ dropped: @escaping @Sendable () -> Void) {
         self.dropped = dropped
     }
@@ -121,7 +121,7 @@ extension BackgroundClient {
         }
     }
 
-    /// Recreates a task that an earlier program has made.
+    /// Recreates a task that an earlier program made.
     private func restore(_ listing: TaskListing, _ channel: Channel) {
         guard let core, listing.submission.fault == nil else { return }
         let key = listing.submission.key
@@ -138,14 +138,14 @@ extension BackgroundClient {
         tasks.restore(engine, key, hasEnded: listing.ending != nil)
         core.activate(engine)
         if let ending = listing.ending { return engine.end(ending, files: files) }
-        // The earlier program's delegates decide no more.
+        // The earlier program's delegates no longer decide.
         if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
         engine.apply(listing.progress)
     }
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
         switch tasks[key] {
-        // One that comes before the task was accepted is a refusal: the agent has no record of it.
+        // An end that arrives before the task was accepted is a refusal: the agent has no record of it.
         case .open(let engine, .none, _), .open(let engine, .exists, _): engine.end(ending, files: files)
         case .unwanted, .open(_, .unwanted, _): drop(key, hasEnded: true, channel)
         case .acknowledged, .left, nil: break
@@ -167,8 +167,9 @@ extension BackgroundClient {
         if let key {
             asked = tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
         } else {
-            // A question about a connection belongs to no task; the session's delegate is asked about one that goes to the server. A delegate
-            // that decides for its own tasks alone isn't asked for others: then the tasks that the question was about are on their way out.
+            // A question about a connection belongs to no task; the session's delegate is asked on behalf of a task that goes to the
+            // server. A delegate that decides only for its own tasks isn't asked for others: if no other task is left, those in question
+            // are ending.
             let open = tasks.engines.filter { canBeAsked($0) && $0.deciderName == nil }
             asked = open.first { query.isAbout($0.originalRequest) } ?? open.first
         }
@@ -183,7 +184,7 @@ extension BackgroundClient {
         }
     }
 
-    /// The question has been dropped, perhaps with the other messages about a cancelled task that was over: the agent still waits for an answer.
+    /// The question was dropped, perhaps along with a cancelled task's other messages: the agent still waits for an answer.
     private func askAnother(
         than asked: BackgroundEngine,
         _ query: ChallengeQuery,

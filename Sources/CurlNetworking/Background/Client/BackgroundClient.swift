@@ -3,11 +3,11 @@ import CurlTransport
 import Foundation
 
 /// A background session's connection to the agent that does its tasks. Starts an agent if none is listening, finds the tasks that an
-/// earlier program has made, and continues where it was when an agent was killed.
+/// earlier program made, and carries on after an agent was killed.
 ///
 /// This file has the connection; `BackgroundClient+Messages.swift` handles the messages.
 ///
-/// `@unchecked Sendable`: used only on its queue, apart from what never changes.
+/// `@unchecked Sendable`: used only on its queue, apart from constants.
 final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     typealias Channel = MessageChannel<AgentMessage, ClientMessage>
 
@@ -26,7 +26,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     enum Phase {
         /// No agent is needed at the moment.
         case detached
-        /// Looking for an agent, or starting one, after so many failures in a row.
+        /// Looking for an agent, or starting one, after this many consecutive failures.
         case connecting(failures: Int)
         /// `hello` has been sent.
         case greeting(AgentGreeting, failures: Int)
@@ -38,12 +38,12 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private(set) var life = BackgroundLife.open
     var losses = AgentLosses()
     var tasks = TaskLedger<BackgroundEngine>()
-    /// New tasks that wait for the agent to read what is on its way to it, with their cookies.
+    /// New tasks, with their cookies, that wait for the agent to read earlier messages.
     private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
     /// Calls that wait until these tasks are recorded.
     private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
     var checkpoints = PendingAnswers<Void, Data?>()
-    /// Requests to renew connections, each with whether the agent is to forget credentials as well.
+    /// Requests to renew connections, each with whether the agent also forgets credentials.
     var renewals = PendingAnswers<Bool, Void>()
     /// Names for tasks' own delegates that decide about connections.
     let deciders = DeciderNames()
@@ -53,7 +53,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private enum Moment {
         /// It is known which tasks there are.
         case attached
-        /// The delegate has also been told of those that had ended.
+        /// The delegate has also been told of those that had already ended.
         case told
     }
 
@@ -72,7 +72,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// Looks for existing tasks.
     func begin() {
         guard let core else { return }
-        // If that isn't known, the agent says which tasks there are.
+        // If the folder can't be read, the agent says which tasks there are.
         let last = Result { () throws(SystemError) in try folder.lastTaskIdentifier(of: identifier) }
         if case .success(nil) = last { return queue.async { self.isAttachedOnce = true } }
         if case .success(let last?) = last { core.reserveTaskIdentifiers(through: last) }
@@ -143,16 +143,16 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.async { self.enlist(engine) }
     }
 
-    /// The program's wish for a task has changed. A task that has yet to be added will have this wish.
+    /// The program's wish for a task has changed. A task that has yet to be added will be submitted with this wish.
     func wishChanged(_ engine: BackgroundEngine) {
         queue.async {
             guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.phase else { return }
-            // Follows the submission; one that has yet to be sent will have this wish.
+            // Follows the submission; one that has yet to be sent will include this wish.
             self.sendWish(of: engine, channel)
         }
     }
 
-    /// Which of tasks' own delegates decide about connections is better known than before.
+    /// More is known about which tasks' own delegates decide about connections.
     func decidersChanged() {
         queue.async {
             guard case .attached(let channel) = self.phase else { return }
@@ -162,7 +162,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func sendWish(of engine: BackgroundEngine, _ channel: Channel) {
         let wish = engine.wish
-        // A description has any length, and the rest of the wish counts more.
+        // A task's description may have any length, and the rest of the wish matters more.
         if !channel.send(.wish(engine.key, wish)) { channel.send(.wish(engine.key, wish.withoutDescription)) }
     }
 
@@ -202,7 +202,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         submitWaiting()
     }
 
-    /// Submits new tasks, waiting for the agent to read where much is on its way.
+    /// Submits new tasks, pausing while the agent is slow to read.
     private func submitWaiting() {
         while case .attached(let channel) = phase, let (engine, cookies) = unsubmitted.first {
             if channel.isBackedUp { return channel.whenWritten { [weak self] in self?.submitWaiting() } }
@@ -239,7 +239,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The delegate has been told of a task's end. Returns once the message to the agent is written, if one is attached: the program may
     /// exit then.
     ///
-    /// - Parameter keepsFile: The agent isn't told, and the next session that attaches is.
+    /// - Parameter keepsFile: Whether the agent isn't told, but the next session that attaches is.
     func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
         queue.sync {
             let key = engine.key
@@ -332,7 +332,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         connect(afterFailure: number, failures: number, error)
     }
 
-    /// Of attempts to attach since the last success.
+    /// The number of failures to attach since the last success.
     private var failures: Int {
         switch phase {
         case .connecting(let failures), .greeting(_, let failures): failures

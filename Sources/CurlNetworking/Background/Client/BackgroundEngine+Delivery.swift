@@ -8,7 +8,7 @@ import Glibc
 extension BackgroundEngine {
     // MARK: - What the agent tells (client's queue)
 
-    /// Also tells the delegate what happened while no program was attached that could be told.
+    /// Also tells the delegate what happened while no program was attached.
     func apply(_ progress: TaskProgress) {
         if progress.isWaitingForHost == true { apply(.isWaitingForConnectivity) }
         if let resumption = progress.resumption, resumption != knownResumption {
@@ -23,7 +23,7 @@ extension BackgroundEngine {
 
     func apply(_ event: TaskEvent) {
         switch event {
-        // Each attempt says so, and the delegate is told once.
+        // Each attempt reports this; the delegate is told once.
         case .isWaitingForConnectivity where isKnownToWait: return
         case .isWaitingForConnectivity: isKnownToWait = true
         case .resumed(let offset, let expected): knownResumption = .init(offset: offset, expected: expected)
@@ -32,7 +32,7 @@ extension BackgroundEngine {
         update { $0.apply(event) }
     }
 
-    /// The agent has recorded the task: the data from which it was made isn't needed any more, and the files that it names are removed.
+    /// The agent has recorded the task: its resume data isn't needed any more, and the files named there are removed.
     func wasRecorded() {
         isRecorded = true
         guard let kept = upload?.kept?.body else { return }
@@ -40,7 +40,7 @@ extension BackgroundEngine {
         WorkThreads.files.run { kept.remove(in: directory) }
     }
 
-    /// Asks the delegate on behalf of the agent; without a delegate that answers, the program's storage does.
+    /// Asks the delegate on behalf of the agent; if no delegate answers, the program's credential storage does.
     func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
         let storage = session.configuration.urlCredentialStorage
         let stored =
@@ -63,7 +63,7 @@ extension BackgroundEngine {
         post(.question(.challenge(question)))
     }
 
-    /// Whether tasks' own delegates decide about connections is better known now: tasks with such delegates may have waited for it.
+    /// Notes whether tasks' own delegates decide about connections. Tasks with such delegates may be waiting to know.
     private func note(_ answerer: ChallengeAnswerers.Answerer) {
         let delegates = AskedDelegates(of: ownDelegates, session.delegates)
         guard ChallengeAnswerers.answerer(of: delegates.types) != answerer else { return }
@@ -99,8 +99,8 @@ extension BackgroundEngine {
         readBody()
     }
 
-    /// The agent's data for another task, whose partial file moves to the program's directory; nil if there is none, or there is no room.
-    /// Blocks: on another file system the file is copied. Any thread.
+    /// The agent's resume data, whose partial file moves to the program's directory; nil if there is none, or there is no room. Blocks: to
+    /// another file system, the file is copied. Any thread.
     private func takeResumeData(of ending: TaskEnding, _ files: URL) -> Data? {
         let directory = session.settings.temporaryDirectory
         guard let data = ending.resumeData else {
@@ -111,7 +111,7 @@ extension BackgroundEngine {
         return moved
     }
 
-    /// What the task was made from, as long as no agent has a record of it, and with that the files.
+    /// The task's original resume data, until an agent has a record of the task, and with it the files.
     private var unusedResumeData: Data? { isRecorded ? nil : resumeData }
 
     private func failure(_ error: URLError, _ resumeData: Data?) -> Outcome {
@@ -123,15 +123,15 @@ extension BackgroundEngine {
         )
     }
 
-    /// The metrics of a task for which the agent has none; nil if nobody wants to hear of them.
+    /// The metrics of a task for which the agent has none; nil if no delegate wants them.
     private var metricsWithoutAttempt: TaskMetrics? {
         if !isMeasured { return nil }
         let interval = DateInterval(start: creation, end: max(creation, Date()))
         return TaskMetrics(hops: [], interval: interval, redirectCount: 0)
     }
 
-    /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense, or it can't be
-    /// written. Blocks: the path of the program's file is written to a private one.
+    /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense, or the data
+    /// can't be written. Blocks: the path of the program's file is written to a private one.
     private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
         guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
             resource.mayBelong(to: url)
@@ -145,7 +145,7 @@ extension BackgroundEngine {
             body: .stream
         )
         if let encoded = resumeData.encoded(with: .program(UploadedFile(file)), in: directory) { return encoded }
-        // What makes sense couldn't be written: the next session may have room for it.
+        // Valid data couldn't be written: the next session may have room for it.
         if resumeData.encoded() != nil { handOver.withLock { $0 = .failed } }
         return nil
     }
@@ -164,7 +164,7 @@ extension BackgroundEngine {
         }
     }
 
-    /// Only now, for a download: any number of files may wait for their delegates' turns, and each that has been handed over is open.
+    /// Hands over a download's file only now: any number may wait for their delegates' turns, and each one handed over is open.
     func prepareEnd() {
         // A cancelled task's delegate gets no file.
         let isCancelled = shared.withLock { $0.machine.cancellation != nil }
@@ -179,15 +179,15 @@ extension BackgroundEngine {
         shared.withLock { $0.outcome = outcome }
     }
 
-    /// The agent is asked to keep what it still has.
+    /// Asks the agent to keep the file, if it still exists.
     private func handOverFailed(_ file: URL) {
         guard access(file.path, F_OK) == 0 else { return }
         handOver.withLock { $0 = .failed }
     }
 
-    /// The agent may forget the task, unless it has to keep the file.
+    /// Lets the agent forget the task, unless it has to keep the file.
     func acknowledgeEnd() {
-        // A question that stays unanswered would keep the session, and other tasks from being asked.
+        // An unanswered question would retain the session, and keep other tasks from being asked.
         let open = questions.withLock { questions in
             defer { questions = [] }
             return questions
@@ -202,7 +202,7 @@ extension BackgroundEngine {
             SessionFolder.isFileName($0) ? files.appendingPathComponent($0, isDirectory: false) : nil
         }
         guard let error = ending.error else { return result(file) }
-        // What came of the response before it broke off.
+        // The part of the response that arrived before the failure.
         if case .upload = kind, let reader = file.flatMap({ try? FileReader($0.path) }) { body = .file(reader) }
         return failure(error.error, resumeData)
     }
@@ -229,7 +229,7 @@ extension BackgroundEngine {
         URLError(.cannotOpenFile, originalRequest?.url, "What the server said can't be read: \(error).", error)
     }
 
-    /// The delegate gets no further message until they are stored. Cookies of redirects stay in the agent.
+    /// Holds the delegate's messages until the cookies are stored. Cookies of redirects stay in the agent.
     private func storeCookies(of response: ResponseDescription) {
         guard let store = session.settings.storedCookies, let fields = response.setCookies,
             originalRequest?.httpShouldHandleCookies != false
@@ -246,7 +246,7 @@ extension BackgroundEngine {
     }
 
     /// Passes on the body of the response to an upload, a piece at a time, and then completes the task. Called when the task has ended,
-    /// whenever the delegate has taken some, and when the owner wants no more of it.
+    /// whenever the delegate has taken a piece, and on cancellation.
     func readBody() {
         if case .passedOn = body { return }
         while case .file(let file) = body {
@@ -255,7 +255,7 @@ extension BackgroundEngine {
                 bytes = try file.read(64 << 10)
             } catch {
                 shared.withLock { shared in
-                    // One that has failed anyway keeps its error.
+                    // A task that has already failed keeps its error.
                     if case .delivered = shared.outcome { shared.outcome = .failure(unreadable(error)) }
                 }
                 break

@@ -21,7 +21,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     /// The same for an upload.
     let upload: UploadResumption?
     let creation = Date()
-    /// It ended before this program attached: the delegate only has to be told.
+    /// Whether it ended before this program attached, so that the delegate only has to be told.
     private let endedUnattended: Bool
     var isHidden: Bool { false }
     var listedTask: URLSessionTask? { endedUnattended ? nil : shared.withLock { $0.listedTask } }
@@ -33,23 +33,23 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     /// Questions that the delegate has been asked, or will be.
     let questions = Mutex<[ChallengeSender]>([])
 
-    /// What becomes of the agent's file with the result, or with what there is of it.
+    /// What becomes of the agent's file with the result, complete or partial.
     enum HandOver {
         case none
         /// The download's file, which gets a name in the program's directory when its delegate's turn has come.
         case due(URL)
-        /// There was no room, no descriptor or the like, and the delegate gets no file or no resume data. The agent keeps the file for the next
+        /// For want of room, a descriptor or the like, the delegate gets no file or no resume data. The agent keeps the file for the next
         /// session.
         case failed
     }
 
     // MARK: Client's queue
 
-    /// Whether an agent has said that it has a record of the task.
+    /// Whether an agent has confirmed that it recorded the task.
     var isRecorded = false
-    /// The delegate has been told that the task waits for its host.
+    /// Whether the delegate has been told that the task waits for its host.
     var isKnownToWait = false
-    /// Where the delegate has been told that the download continued.
+    /// Where the download continued, as the delegate was last told.
     var knownResumption: TaskProgress.Resumption?
     var body = Body.none
 
@@ -85,7 +85,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         shared = Mutex(state)
     }
 
-    /// A task that an earlier program has made.
+    /// A task that an earlier program made.
     init(identifier: Int, _ client: BackgroundClient, in session: SessionCore, _ listing: TaskListing) {
         let submission = listing.submission
         self.identifier = identifier
@@ -123,7 +123,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         }
     }
 
-    /// The session keeps the task, and only then whoever does its work hears of it: wishes of other threads, which may come in between, wait.
+    /// Adds the task to the session, and only then tells the client of it: wishes of other threads that arrive in between wait.
     func begin() {
         session.activate(self)
         client.add(self)
@@ -163,7 +163,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         client.wishChanged(self)
     }
 
-    /// The wish as the agent is told of it.
+    /// The wish as sent to the agent.
     var wish: TaskWish {
         let decider = deciderName
         return shared.withLock { shared in
@@ -187,7 +187,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         originalRequest?.httpShouldHandleCookies == true ? session.settings.sentCookies : nil
     }
 
-    /// The new task as the agent is told of it; nil for a request that can't be described.
+    /// The new task as sent to the agent; nil for a request that can't be described.
     func submission(with cookies: [StoredCookie]) -> TaskSubmission? {
         guard var described = originalRequest else { return nil }
         described.cachePolicy = session.settings.cachePolicy(for: described)

@@ -1,9 +1,9 @@
 /// What a program still wants of its background session.
 enum BackgroundLife: Equatable {
     case open
-    /// All of its tasks are cancelled, those included that an agent has yet to list.
+    /// All of its tasks are cancelled, including those that an agent has yet to list.
     case cancelling
-    /// It is over, and only confirmations are awaited; tasks that an agent still lists are cancelled if it ended so.
+    /// The session is over, and only awaits confirmations; tasks that an agent still lists are cancelled if `cancels`.
     case closing(cancels: Bool)
 
     mutating func cancel() { self = isClosing ? .closing(cancels: true) : .cancelling }

@@ -19,7 +19,7 @@ enum BackgroundRules {
         return nil
     }
 
-    /// Why tasks of a kind that an agent can't do fail.
+    /// The error of tasks of a kind that an agent can't do.
     static func refusal(of kind: String, _ url: URL?) -> URLError {
         URLError(.unknown, url, "\(kind) are not supported in background sessions.")
     }
@@ -61,7 +61,7 @@ enum BackgroundRules {
         }
     }
 
-    /// The file of a new upload. Throws what an upload in any other session would fail with, as far as that can be told.
+    /// The file of a new upload. Throws the error that an upload in any other session would fail with, as far as that can be told.
     private static func upload(of url: URL, for requestURL: URL) throws(URLError) -> UploadFile {
         if let refusal = ReadableFile.refusal(of: url, for: requestURL) { throw refusal }
         let file: UploadFile
@@ -70,7 +70,7 @@ enum BackgroundRules {
         } catch {
             throw ReadableFile.error(error, url.path, for: requestURL)
         }
-        // Only reading tells whether it has no bytes.
+        // Only reading shows whether the file is empty.
         if file.length == 0 { _ = try ReadableFile(url, for: requestURL) }
         return file
     }

@@ -1,8 +1,8 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// A session's claim to a background session's identifier, which one session of this process has at a time: the first that was made,
-/// until it gives it up. Any thread.
+/// A session's claim to a background session's identifier, which one session of this process holds at a time: the first one made, until it
+/// gives up its claim. Any thread.
 final class IdentifierClaim: Sendable {
     private struct Name: Hashable {
         var identifier: String
@@ -21,7 +21,7 @@ final class IdentifierClaim: Sendable {
         giveUp()
     }
 
-    /// Whether this session has the identifier. Takes it if no other has it any more.
+    /// Whether this session has the identifier. Takes it if no other session holds it any more.
     func isGranted() -> Bool {
         Self.holders.withLock { holders in
             let holder = holders[name] ?? ObjectIdentifier(self)

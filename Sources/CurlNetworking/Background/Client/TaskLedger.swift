@@ -6,17 +6,17 @@ import Foundation
 /// record is gone.
 struct TaskLedger<Engine> {
     enum Entry {
-        /// The delegate hasn't been told of the end yet. A late end came before the program attached.
+        /// The delegate hasn't been told of the end yet. A late end is one from before the program attached.
         case open(Engine, Record, isLate: Bool)
         /// The delegate has been told; the agent hasn't confirmed that it knows.
         case acknowledged
-        /// The delegate has been told when there was no agent: one that turns up with the task has to drop it.
+        /// The delegate was told while there was no agent: one that turns up with the task has to drop it.
         case unwanted
-        /// The delegate has been told that the file can't be handed over. The agent keeps it for the next session.
+        /// The delegate was told that the file can't be handed over. The agent keeps it for the next session.
         case left
     }
 
-    /// What the agent has of a task.
+    /// The agent's record of a task.
     enum Record {
         /// Nothing, as far as it has said.
         case none
@@ -45,11 +45,11 @@ struct TaskLedger<Engine> {
         }
     }
 
-    // MARK: - What it says
+    // MARK: - Queries
 
     subscript(_ key: UUID) -> Entry? { entries[key] }
 
-    /// Of a task whose end the delegate hasn't been told yet.
+    /// The engine of a task whose end the delegate has yet to hear of.
     func engine(_ key: UUID) -> Engine? {
         if case .open(let engine, _, _) = entries[key] { engine } else { nil }
     }
@@ -63,14 +63,14 @@ struct TaskLedger<Engine> {
     /// The tasks that are still wanted and of which the agent has no record.
     var unrecorded: Set<UUID> { Set(entries.keys.filter { engine($0) != nil && !isRecorded($0) }) }
 
-    // MARK: - What happens
+    // MARK: - Events
 
     /// A new task.
     mutating func add(_ engine: Engine, _ key: UUID) {
         set(key, .open(engine, .none, isLate: false))
     }
 
-    /// A task that an earlier program has made.
+    /// A task that an earlier program made.
     mutating func restore(_ engine: Engine, _ key: UUID, hasEnded: Bool) {
         set(key, .open(engine, .exists, isLate: hasEnded))
     }
@@ -85,7 +85,7 @@ struct TaskLedger<Engine> {
     /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the last
     /// of the late ones.
     ///
-    /// - Parameter hasAgent: Whether there is an agent, or may be one soon: no other confirms anything.
+    /// - Parameter hasAgent: Whether there is an agent, or may be one soon: otherwise nothing gets confirmed.
     mutating func acknowledge(
         _ key: UUID,
         keepsFile: Bool,
@@ -131,9 +131,10 @@ struct TaskLedger<Engine> {
         return (lost, new)
     }
 
-    /// There is no agent: all tasks fail here, and one that comes later has to drop them. Returns those whose delegates must be told.
+    /// There is no agent: all tasks fail here, and an agent that turns up later has to drop them. Returns those whose delegates must be
+    /// told.
     ///
-    /// - Parameter isOver: Whether a task has ended before. The agent keeps the result until the delegate has been told of it.
+    /// - Parameter isOver: Whether a task has already ended. The agent keeps the result until the delegate has been told of it.
     mutating func giveUp(isOver: (Engine) -> Bool) -> [Engine] {
         for (key, entry) in entries {
             switch entry {

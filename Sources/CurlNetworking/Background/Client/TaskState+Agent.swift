@@ -3,7 +3,7 @@ import Foundation
 // What an agent says of a task, as the program shows it. The agent's numbers are not trusted, except that they aren't negative.
 
 extension TaskState {
-    /// The state of a task that an earlier program has made.
+    /// The state of a task that an earlier program made.
     init(_ listing: TaskListing) {
         let submission = listing.submission
         self.init(
@@ -11,7 +11,7 @@ extension TaskState {
             currentRequest: submission.request.request
         )
         settings = submission.wish.settings
-        // It was resumed once: before that, the agent isn't told of a task.
+        // The agent is told of a task only once it is resumed.
         _ = machine.resume()
         if submission.wish.isSuspended { _ = machine.suspend() }
         switch submission.wish.cancellation {
@@ -30,7 +30,7 @@ extension TaskState {
     private mutating func show(_ progress: TaskProgress) {
         let sent = counters.sent
         counters = progress.counters
-        // What an earlier agent has sent still counts.
+        // Bytes sent by an earlier agent still count.
         if counters.requests == 0 { counters.sent = max(sent, counters.sent) }
         if var current = progress.currentRequest?.request {
             if current.httpMethod == currentRequest?.httpMethod { current.httpBody = currentRequest?.httpBody }
@@ -45,7 +45,7 @@ extension TaskState {
         show(progress)
         let new = counters
         noteProgress()
-        // After another agent of this task, what it has sent is less than what that one had.
+        // Not after another agent of this task, whose count is higher.
         if old.sent == 0, let earlier = progress.sentEarlier { reported.skipSent(to: earlier) }
         if new.sent > old.sent || new.requests > old.requests && new.sent > 0 {
             let sent = TaskEvent.SentBytes(

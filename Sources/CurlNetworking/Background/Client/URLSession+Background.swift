@@ -3,8 +3,8 @@ import Foundation
 // How background sessions get their tasks.
 
 extension URLSession {
-    /// Looks for the tasks that an earlier program has made in a background session. What such a session can't do is reported once; its tasks
-    /// then fail with the same text.
+    /// Looks for the tasks that an earlier program made in a background session. A fault in the session is reported once; its tasks then
+    /// fail with the same text.
     func beginBackgroundTasks() {
         guard let identifier = core.configuration.identifier else { return }
         let delegate = core.delegates.base
@@ -16,7 +16,7 @@ extension URLSession {
         client.begin()
     }
 
-    /// The steps of a task that is done in this process; in a background session, those of one that fails.
+    /// The steps of a task done in this process; in a background session, a step that fails it.
     func makeSteps(
         forTasksCalled kind: String,
         _ request: URLRequest?,

@@ -2,9 +2,9 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The records of tasks that arrived together, in one file, which costs a single wait for the disk: one record in each line. The file never
-/// grows. A record is made void by overwriting its line, which also works on a full disk: it may contain credentials. The file is removed
-/// with its last record.
+/// The records of tasks that arrived together, one per line of a single file, which needs only one sync. The file never grows. A record,
+/// which may contain credentials, is made void by overwriting its line: that works even on a full disk. The file is removed with its last
+/// record.
 ///
 /// A task whose record changes gets its own file. Used by the agent, on its queue.
 ///
@@ -14,7 +14,7 @@ final class RecordBatch: @unchecked Sendable {
     private static let void = UInt8(ascii: "-")
 
     private let path: String
-    /// Where their lines are, in bytes.
+    /// The byte ranges of the records' lines.
     private var lines: [UUID: Range<Int>] = [:]
 
     init(path: String) {
@@ -33,7 +33,7 @@ final class RecordBatch: @unchecked Sendable {
         }
     }
 
-    /// Makes the record void. Throws if it can't: then another agent will find it.
+    /// Makes the record void. If this throws, another agent will find the record.
     func remove(_ key: UUID) throws(SystemError) {
         guard let line = lines.removeValue(forKey: key) else { return }
         if !lines.isEmpty { return try makeVoid(line) }

@@ -4,9 +4,9 @@ import Glibc
 
 /// The files of one session: its record, its tasks' records, and what the tasks receive. Used by the agent, on its queue.
 ///
-/// A record is written to a temporary file, synced, and renamed, so it is complete in its old or its new state, whatever happens in
-/// between. Records of new tasks are renamed first, so that the sync covers their names as well. Anything that is read may have been
-/// written by another program, so it is checked, and set aside if it is wrong. What can't be read at the moment stays where it is.
+/// A record is written to a temporary file, synced, and renamed, so a crash leaves either the old or the new one, complete. Records of new
+/// tasks are renamed first, so that the sync also covers their names. Anything read may have been written by another program, so it is
+/// checked, and set aside if it is invalid. What can't be read at the moment stays in place.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -57,7 +57,7 @@ struct SessionFolder {
         try write(encoded(record), named: record.name.text, isNew: true)
     }
 
-    /// The records of new tasks, all or none, with a single wait for the disk. Returns nil for a single record, which gets its own file.
+    /// The records of new tasks, all or none, with a single sync. Returns nil for a single record, which gets its own file.
     func add(_ records: [TaskRecord]) throws(URLError) -> RecordBatch? {
         guard records.count > 1, let name = records.map(\.name).max(by: { $0.identifier < $1.identifier }) else {
             for record in records { try add(record) }
@@ -79,8 +79,7 @@ struct SessionFolder {
         unlink(path(name.text))
     }
 
-    /// Removes the folder and everything in it, except what was set aside: nothing as long as there is the record of a task, which may need
-    /// the rest.
+    /// Removes the folder and everything in it, except what was set aside. Does nothing while a task has a record, which may need the rest.
     func remove() {
         guard let names = try? names,
             !names.contains(where: { $0.hasSuffix(RecordName.suffix) || $0.hasSuffix(RecordName.batchSuffix) })
@@ -139,7 +138,7 @@ struct SessionFolder {
         get throws(SystemError) { try Self.names(in: path) }
     }
 
-    /// What is in a folder; nothing if there is no such folder, or it can't be read at all.
+    /// The names in a folder; none if there is no such folder, or it can't be read at all.
     static func names(in path: String) throws(SystemError) -> [String] {
         let all: DirectoryNames
         do throws(SystemError) {
@@ -153,8 +152,8 @@ struct SessionFolder {
         return names
     }
 
-    /// The tasks, in the order of their identifiers. What isn't a valid record is set aside. Throws if a record can't be read at the
-    /// moment: then it isn't known which files belong to tasks.
+    /// The tasks, in the order of their identifiers. Invalid records are set aside. Throws if a record can't be read at the moment: then it
+    /// isn't known which files belong to tasks.
     func readTasks() throws(SystemError) -> [StoredTask] {
         let names = try names
         for name in names where name.hasSuffix(".new") { unlink(path(name)) }
@@ -172,7 +171,7 @@ struct SessionFolder {
         return tasks.values.sorted { $0.record.submission.identifier < $1.record.submission.identifier }
     }
 
-    /// Each line is a record of its own: only invalid ones are set aside. The record of a task that has its own file is void.
+    /// Each line is a separate record: only invalid ones are set aside. The record of a task that has its own file is void.
     private func readBatch(_ name: String, into tasks: inout [UUID: StoredTask]) throws(SystemError) {
         guard let content = try content(of: name) else { return }
         let batch = RecordBatch(path: path(name))
@@ -229,7 +228,7 @@ struct SessionFolder {
         }
     }
 
-    /// Moves a file out of the way, to where it can be inspected.
+    /// Moves a file aside, where it can be inspected.
     private func setAside(_ name: String, _ reason: String) {
         let aside = pathAside(name, reason)
         if rename(path(name), aside) != 0 { unlink(path(name)) }
@@ -253,8 +252,8 @@ struct SessionFolder {
 
     // MARK: - Files
 
-    /// Removes files that belong to no task, left behind by agents that were killed. Spares and returns new ones that are shorter than
-    /// `size`, in bytes: if a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
+    /// Removes files that belong to no task, left behind by agents that were killed. Spares and returns recent ones shorter than `size`, in
+    /// bytes: if a task's end hadn't been recorded, its file may be waiting for its delegate's turn.
     func removeFiles(except known: Set<String>, longerThan size: Int64) -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: files.path)) ?? []
         var spared: [String] = []
@@ -291,7 +290,7 @@ struct SessionFolder {
         guard fdatasync(descriptor) == 0 else { throw failure() }
     }
 
-    /// Leaves a file that a download is appending to: see `DownloadFile`.
+    /// Leaves a file alone that a download is appending to: see `DownloadFile`.
     func removeUnlessInUse(_ name: String) {
         guard Self.isFileName(name) else { return }
         let descriptor = uninterrupted { open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }

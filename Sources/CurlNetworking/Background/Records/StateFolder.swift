@@ -47,7 +47,7 @@ struct StateFolder: Sendable, Hashable {
         return FileManager.default.fileExists(atPath: sessions.path, isDirectory: &isDirectory) && isDirectory.boolValue
     }
 
-    /// The folder of one session: identifiers may be anything, so it is named by a digest.
+    /// The folder of one session, named by a digest, as identifiers may be anything.
     func session(_ identifier: String) -> URL {
         sessions.appendingPathComponent(String(SHA256.digest(of: identifier.utf8).prefix(32)), isDirectory: true)
     }
@@ -58,7 +58,7 @@ struct StateFolder: Sendable, Hashable {
         try Self.makePrivate(sessions)
     }
 
-    /// Creates a folder, and those above it, that only this user can look into. An existing one is closed to others if it is this user's.
+    /// Creates a folder, and its parents, that only this user can access. An existing one is made so if this user owns it.
     static func makePrivate(_ folder: URL) throws(URLError) {
         if mkdir(folder.path, 0o700) == 0 { return }
         var code = errno
@@ -98,7 +98,7 @@ struct StateFolder: Sendable, Hashable {
     /// The highest identifier of the tasks that a session has recorded, taken from the files' names; nil if there are none. Any thread;
     /// reads the folder.
     ///
-    /// Throws if there may be some: the folder can't be read.
+    /// Throws if the folder can't be read, and so may contain some.
     func lastTaskIdentifier(of session: String) throws(SystemError) -> Int? {
         var last: Int?
         do throws(SystemError) {

@@ -1,8 +1,8 @@
 import CurlTransport
 import Foundation
 
-/// What is on disk of a task: its record, alone or in the batch with which it arrived, and the files that the record names. Used by the
-/// agent, on its queue.
+/// A task on disk: its record, alone or in the batch with which it arrived, and the files that the record names. Used by the agent, on its
+/// queue.
 struct StoredTask {
     /// The record as it should be; the one on disk is as it was last saved.
     var record: TaskRecord
@@ -28,7 +28,7 @@ struct StoredTask {
         return names
     }
 
-    /// What there is of a download before it is continued.
+    /// The counters of a download before it is continued.
     var counters: TaskCounters {
         guard let kept = record.resumeData.flatMap({ try? ResumeData(decoding: $0) }) else { return TaskCounters() }
         let received = folder.length(ofFile: kept.partialFile.name) ?? 0
@@ -39,7 +39,7 @@ struct StoredTask {
         )
     }
 
-    /// The name of the partial file in the record, if no file has it: the download to it has been completed and moved.
+    /// The name of the record's partial file, if there is no such file: the download was completed and moved.
     var missingFile: String? {
         guard let name = partialFile(record.resumeData)?.name, SessionFolder.isFileName(name),
             folder.length(ofFile: name) == nil
@@ -47,7 +47,7 @@ struct StoredTask {
         return name
     }
 
-    /// If this throws, the record on disk is unchanged. That of a task that has ended is abridged if it is too long.
+    /// Saves the record, abridging it if the task has ended and it is too long. If this throws, the record on disk is unchanged.
     mutating func save() throws(URLError) {
         do throws(URLError) {
             try write()
@@ -62,7 +62,7 @@ struct StoredTask {
 
     private mutating func write() throws(URLError) {
         guard let batch else { return try folder.write(record) }
-        // The new record is on disk before the other one is void.
+        // The new record is on disk before the old one is made void.
         try folder.add(record)
         self.batch = nil
         do throws(SystemError) {
@@ -73,8 +73,8 @@ struct StoredTask {
         }
     }
 
-    /// False if the response's file isn't what the ending says: after a loss of power, or if the file was removed. The task hasn't ended
-    /// then, or has failed if its request may not be sent twice. One that has failed anyway has nothing of its response.
+    /// Returns false if the response's file doesn't match the ending: after a loss of power, or if the file was removed. The task then
+    /// hasn't ended, or has failed if its request may not be sent twice. One that had already failed loses its response's body.
     mutating func checkFile() -> Bool {
         guard let ending = record.ending, let file = ending.file else { return true }
         if let length = folder.length(ofFile: file), length == ending.fileLength ?? length { return true }
@@ -91,13 +91,13 @@ struct StoredTask {
         return false
     }
 
-    /// Continues from `new` and nothing else: once that is saved, the earlier partial file is removed.
+    /// Continues only from `new`: once that is saved, the earlier partial file is removed.
     mutating func replaceResumeData(with new: Data?) {
         superseded.formUnion(files)
         record.resumeData = new
     }
 
-    /// An error if `response` isn't the file, a part of which is here, but what a gateway or a busy server has said for the time being.
+    /// An error if `response` isn't the partly downloaded file, but a gateway's or a busy server's temporary answer.
     func refusalForNow(in response: URLResponse?) -> URLError? {
         guard record.resumeData != nil, let status = (response as? HTTPURLResponse)?.statusCode,
             ReplayPolicy.isTemporary(status: status)
@@ -113,7 +113,7 @@ struct StoredTask {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }
 
-    /// Nothing of the task is kept. An agent that is killed meanwhile leaves files without a record, and not the other way round.
+    /// Removes the record, and then the files: an agent killed in between leaves files without a record, never the reverse.
     mutating func remove() {
         removeRecord()
         for name in superseded.union(files) { folder.removeFile(name) }

@@ -8,7 +8,7 @@ struct TaskRecord: Codable, Sendable {
     var submission: TaskSubmission
     /// What a download continues from: newer than the submission's.
     var resumeData: Data?
-    /// The partial file in the program's directory, until it is where `resumeData` says that it is; nil for no such file.
+    /// The partial file in the program's directory, until it has moved to where `resumeData` says; nil if there is none.
     private(set) var source: PartialFile?
     /// Where an upload can be resumed, if its server has offered that.
     var upload: UploadResource?
@@ -23,7 +23,7 @@ struct TaskRecord: Codable, Sendable {
         upload = submission.upload.flatMap { submission.mayResume(at: $0) ? $0 : nil }
     }
 
-    /// Counts what the session's record says of the time, if that is more.
+    /// Adopts the elapsed time in the session's record, if that is longer.
     mutating func noteElapsed(in session: SessionRecord) {
         let noted = session.elapsed?[submission.key.uuidString] ?? 0
         if (0...Self.longest).contains(noted) { elapsed = max(elapsed, noted) }
@@ -43,7 +43,7 @@ struct TaskRecord: Codable, Sendable {
     /// The name that the file gets in `files`, if it can be moved there.
     var nameOfSource: String? { decodedResumeData?.partialFile.name }
 
-    /// The file is there; nil if it can't be, so that the download starts over.
+    /// The file has been moved; nil if it can't be, so that the download starts over.
     mutating func tookOver(_ partial: PartialFile?) {
         let decoded = decodedResumeData
         (source, resumeData) = (nil, nil)
@@ -60,7 +60,7 @@ struct TaskRecord: Codable, Sendable {
 
     // MARK: - Reading and writing
 
-    /// Without what may make the record of a task that has ended long: the body that it has sent, and what its ending can do without.
+    /// An ended task's record without what may make it long: the body that was sent, and what the ending can do without.
     var abridged: TaskRecord {
         var abridged = self
         abridged.submission.request.body = nil
@@ -84,10 +84,10 @@ struct TaskRecord: Codable, Sendable {
 }
 
 extension TaskSubmission {
-    /// Whether it changes nothing on the server, however often it is done.
+    /// Whether the task changes nothing on the server, however often it is repeated.
     var mayBeRepeated: Bool { kind == .download && ["GET", "HEAD"].contains(request.method) }
 
-    /// Whether nothing that matters has happened on a server that has no more of the request than its head.
+    /// Whether the request is harmless as long as the server has received only its head.
     var isHarmlessWithoutBody: Bool {
         switch kind {
         case .download: mayBeRepeated || request.body?.isEmpty == false
@@ -105,23 +105,23 @@ extension TaskSubmission {
         return RecordName.identifiers.contains(identifier) ? nil : "no number"
     }
 
-    /// Whether it is an upload that may be resumed there.
+    /// Whether this is an upload that may be resumed at `resource`.
     func mayResume(at resource: UploadResource) -> Bool {
         guard case .upload = kind else { return false }
         return resource.mayBelong(to: request.url)
     }
 }
 
-/// What is kept of a session while it has tasks.
+/// The stored state of a session, kept while it has tasks.
 struct SessionRecord: Codable, Sendable {
     private(set) var version = TaskRecord.currentVersion
     var identifier: String
     var settings: SessionDescription
     /// Whether the program's delegate answers challenges about connections; nil until it has been asked.
     var answersChallenges: Bool?
-    /// The launch command has been run, and since then no task has come, and no end was acknowledged.
+    /// Whether the launch command was run, with no task submitted and no end acknowledged since.
     var hasLaunched = false
-    /// How long agents have worked on the tasks, in seconds, by their keys: later than what the tasks' own records say. nil for nothing later.
+    /// How long agents have worked on the tasks, in seconds, by key: more recent than the tasks' own records. nil if nothing is.
     var elapsed: [String: TimeInterval]?
 
     init(identifier: String, settings: SessionDescription) {

@@ -16,7 +16,7 @@ struct ChallengeQuery: Codable, Sendable {
     var authorities: [Data]?
     /// The response with the challenge.
     var response: ResponseDescription?
-    /// Asked of the session's delegate rather than the task's.
+    /// Whether the session's delegate is asked rather than the task's.
     var isOfConnection: Bool
 
     init(_ challenge: URLAuthenticationChallenge, isOfConnection: Bool) {

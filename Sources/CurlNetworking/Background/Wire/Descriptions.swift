@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-// Foundation's types as values that can be encoded, and made from them again.
+// Encodable counterparts of Foundation's types, with conversions both ways.
 
 struct RequestDescription: Codable, Sendable, Equatable {
     var url: URL
@@ -12,7 +12,7 @@ struct RequestDescription: Codable, Sendable, Equatable {
     var timeoutInterval: TimeInterval
     var handlesCookies: Bool
     var mainDocumentURL: URL?
-    /// nil for the protocol's own.
+    /// nil for the protocol's default.
     var cachePolicy: UInt?
 
     /// nil for a request without a URL.
@@ -31,7 +31,7 @@ struct RequestDescription: Codable, Sendable, Equatable {
     var request: URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method
-        // Also what `setValue` would silently drop, and the task then refuses.
+        // Includes fields that `setValue` would silently drop, and that the task then refuses.
         request.allHTTPHeaderFields = headers
         request.httpBody = body
         request.timeoutInterval = timeoutInterval
@@ -57,7 +57,7 @@ struct ResponseDescription: Codable, Sendable, Equatable {
         fields = Self.texts(of: response.allHeaderFields)
     }
 
-    /// Header fields as strings, whatever Foundation uses for them. Of two whose names are the same string, one is kept.
+    /// Header fields as strings, whatever types Foundation uses for them. Of two with the same name, one is kept.
     private static func texts(of fields: [AnyHashable: Any]) -> [String: String] {
         Dictionary(
             fields.map { ($0.key.base as? String ?? "\($0.key)", $0.value as? String ?? "\($0.value)") },
@@ -85,7 +85,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
     /// The path of the file that failed.
     var file: String?
     var systemErrno: Int?
-    /// The underlying error if that is one of loading, too: one at most.
+    /// The underlying error if that is a `URLError`, too: at most one.
     var causes: [ErrorDescription]?
     /// Why a background task was cancelled.
     var reason: Int?
@@ -162,7 +162,7 @@ struct CookieDescription: Codable, Sendable, Equatable {
     }
 }
 
-/// The file that an upload sends, to check that it is still the one that the program meant.
+/// The identity of an upload's file, to check that it is still the one that the program meant.
 struct UploadFile: Codable, Sendable, Equatable {
     var path: String
     var device: UInt64

@@ -14,7 +14,7 @@ struct FrameReader {
     }
 
     private var bytes = Data()
-    /// Where the next frame begins. What comes before is removed when more is added.
+    /// Where the next frame begins. Earlier bytes are removed when more are added.
     private var start = 0
 
     /// Whether a frame has begun and isn't complete.
@@ -28,7 +28,7 @@ struct FrameReader {
         bytes.append(contentsOf: new)
     }
 
-    /// The content of the next complete frame; nil if more has to come.
+    /// The content of the next complete frame; nil if more bytes are needed.
     mutating func next() throws(Oversized) -> Data? {
         guard bytes.count - start >= Self.prefixLength else { return nil }
         let content = start + Self.prefixLength

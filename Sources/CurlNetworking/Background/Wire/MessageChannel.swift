@@ -4,7 +4,7 @@ import Glibc
 
 /// A connection over which messages go in both directions. Everything happens on its queue, which calls `received` and, once, `ended`.
 ///
-/// Messages are sent when the queue has finished its present work, all in one write; messages that arrive together are received together.
+/// Messages are sent in one write, once the queue has finished its current work; messages that arrive together are received together.
 ///
 /// `@unchecked Sendable`: used only on its queue.
 final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable & Sendable>: @unchecked Sendable {
@@ -13,9 +13,9 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
     private let queue: DispatchQueue
     private var connection = Connection.closed
     private var frames = FrameReader()
-    /// What has yet to be written. It begins with bytes for which the other end had no room.
+    /// Bytes yet to be written, beginning with those for which the other end had no room.
     private var unsent = ChannelOutput()
-    /// To be called when that has been written.
+    /// Called when those have been written.
     private var written: (@Sendable () -> Void)?
 
     private enum Connection {
@@ -33,14 +33,14 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     /// The most that may wait for a peer that doesn't read, in bytes.
     private static var maximumUnsent: Int { 256 << 20 }
-    /// As soon as there is more than this, in bytes, it is written.
+    /// Output of more than this, in bytes, is written at once.
     private static var maximumGathered: Int { 64 << 10 }
 
-    /// Takes over `descriptor`. If this throws, it is closed: the other end is another user's process (`EPERM`), or this process has run
+    /// Takes over `descriptor`, and closes it if this throws: the other end is another user's process (`EPERM`), or this process has run
     /// out of descriptors.
     ///
     /// - Parameters:
-    ///   - received: Gets all messages, one or more at a time, in order.
+    ///   - received: Called with all messages, one or more at a time, in order.
     ///   - ended: Called when the connection is over, with the reason unless it simply ended. Not called after `close()`.
     init(
         _ descriptor: Int32,
@@ -71,7 +71,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         }
     }
 
-    /// Whether the other end reads so slowly that half of what may wait for it is waiting.
+    /// Whether the other end reads so slowly that over half of `maximumUnsent` is waiting.
     var isBackedUp: Bool { unsent.count > Self.maximumUnsent / 2 }
 
     private var isOpen: Bool { if case .closed = connection { false } else { true } }
@@ -142,7 +142,7 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
 
     // MARK: - Writing
 
-    /// Sends a message a little later, or when the other end has room. False if it is too long.
+    /// Sends a message a little later, or when the other end has room. Returns false if it is too long.
     @discardableResult
     func send(_ message: Outgoing) -> Bool {
         guard isOpen else { return true }
@@ -162,12 +162,12 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         return true
     }
 
-    /// Calls `body`, in place of an earlier one, when everything has been written; never if the connection ends before.
+    /// Calls `body`, in place of an earlier one, when everything has been written; never if the connection ends first.
     func whenWritten(_ body: @escaping @Sendable () -> Void) {
         if unsent.isEmpty { queue.async(execute: body) } else { written = body }
     }
 
-    /// Writes what has been gathered: the process may exit after that.
+    /// Writes gathered output: the process may exit afterwards.
     func flush() {
         if case .gathering = connection { write() }
     }
@@ -179,7 +179,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             if count < 0 {
                 if errno == EINTR { continue }
                 if errno == EAGAIN || errno == EWOULDBLOCK { break }
-                // The reading end reports it, after everything that had come before: a connection either has all messages or is over.
+                // The reading end reports the failure, after everything that arrived before it: a connection either has all messages or is
+                // over.
                 shutdown(descriptor, Int32(SHUT_RDWR))
                 unsent.removeAll()
                 written = nil

@@ -1,7 +1,7 @@
 import Foundation
 
-// The messages between a program and its agent. Both belong to the same user, and still each treats what the other says as untrusted: it
-// may be of another version, or damaged.
+// The messages between a program and its agent. Both belong to the same user, but each treats the other's messages as untrusted: they may
+// be of another version, or damaged.
 
 /// A message from a program.
 enum ClientMessage: Codable, Sendable {
@@ -11,18 +11,19 @@ enum ClientMessage: Codable, Sendable {
     case submit(TaskSubmission)
     /// The program's current wish for a task.
     case wish(UUID, TaskWish)
-    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may be another agent than the
-    /// one that told the program.
+    /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may not be the agent that told
+    /// the program.
     case acknowledge(UUID)
     /// The agent answers `checkpoint` with the same number.
     case checkpoint(UUID, Int)
     case answer(Int, ChallengeReply)
-    /// Later requests are to use new connections, and if `forgets`, without credentials, decisions and cookies of before. The agent answers
-    /// `renewed` with the same number.
+    /// Later requests are to use new connections, and, if `forgets`, none of the earlier credentials, decisions and cookies. The agent
+    /// answers `renewed` with the same number.
     case renew(Int, forgets: Bool)
-    /// The agent answers `status`. Without `hello`.
+    /// The agent answers `status`. Sent without `hello`.
     case status
-    /// Cancels all tasks of a session, or of all, as if the user had force-quit the program. Without `hello`; the agent answers `done`.
+    /// Cancels all tasks of one session or of all, as if the user had force-quit the program. Sent without `hello`; the agent answers
+    /// `done`.
     case cancelAll(session: String?)
 
     /// The key of the task that the message is about, if any.
@@ -37,7 +38,7 @@ enum ClientMessage: Codable, Sendable {
 
 /// A message from an agent.
 enum AgentMessage: Codable, Sendable {
-    /// One of the session's tasks, each in a message of its own: they come before `welcome`.
+    /// One of the session's tasks. All of them are listed before `welcome`.
     case listing(TaskListing)
     /// The answer to `hello`: the program is attached to the session.
     case welcome
@@ -67,7 +68,7 @@ struct Hello: Codable, Sendable {
     }
 
     let version: Int
-    /// nil for another version: its fields may be others.
+    /// nil for another version, whose fields may differ.
     let session: Session?
 
     init(identifier: String, settings: SessionDescription) {
@@ -123,7 +124,7 @@ struct TaskSubmission: Codable, Sendable {
     var ignoresMetrics: Bool?
 }
 
-/// What the program wants of a task. Each replaces the one before.
+/// What the program wants of a task. Each wish replaces the previous one.
 struct TaskWish: Codable, Sendable, Equatable {
     enum Cancellation: String, Codable, Sendable {
         case discardingBody, keepingPartialFile
@@ -132,8 +133,8 @@ struct TaskWish: Codable, Sendable, Equatable {
     var isSuspended: Bool
     var cancellation: Cancellation?
     var settings: TaskSettings
-    /// Names the task's own delegate, or the object that it stands in for, if that decides about connections: tasks with the same share
-    /// decisions and connections, and no others use them. nil if the session's delegate decides.
+    /// Names the task's own delegate, or the object that it stands in for, if that decides about connections: tasks with the same name
+    /// share decisions and connections, which no others use. nil if the session's delegate decides.
     var decider: UUID?
 
     var withoutDescription: TaskWish {
@@ -151,7 +152,7 @@ struct TaskListing: Codable, Sendable {
     /// The end of a task whose end hasn't been acknowledged.
     var ending: TaskEnding?
 
-    /// Without what may make it long: the request's body, and what can be spared of progress and ending.
+    /// Without what may make it long: the request's body, and what progress and ending can do without.
     var abridged: TaskListing {
         var abridged = self
         abridged.submission.request.body = nil
@@ -161,27 +162,27 @@ struct TaskListing: Codable, Sendable {
     }
 }
 
-/// The progress of a task. Each replaces the one before.
+/// The progress of a task. Each report replaces the previous one.
 struct TaskProgress: Codable, Sendable {
     /// What a download's delegate is told when it continues, in bytes.
     struct Resumption: Codable, Sendable, Equatable {
         var offset: Int64
-        /// Unknown as `countOfBytesExpectedToReceive` says so.
+        /// If unknown, the value that `countOfBytesExpectedToReceive` then has.
         var expected: Int64
     }
 
     var key: UUID
-    /// Its `requests` are those in which this agent has sent the body from its beginning: none if it has only sent the rest of one.
+    /// `requests` counts those in which this agent sent the body from its beginning: none if it only sent the rest of one.
     var counters = TaskCounters()
-    /// What an earlier task had sent of the upload that this one continues, in bytes; nil if none, or as long as the server hasn't said so. Not
-    /// to be reported as this task's.
+    /// How much an earlier task sent of the upload that this one continues, in bytes; nil if none, or until the server has said so. Not
+    /// reported as this task's.
     var sentEarlier: Int64?
-    /// Without its body, which is the original one's as long as the method is. nil if it is the original one.
+    /// Without its body, which is the original request's as long as the method is. nil if it is the original request.
     var currentRequest: RequestDescription?
     var response: ResponseDescription?
     /// Whether it waits for its host to become reachable; nil for no.
     var isWaitingForHost: Bool?
-    /// Where this agent has last continued the download.
+    /// Where this agent last continued the download.
     var resumption: Resumption?
 
     /// Without what may make it long: the response's fields.
@@ -203,7 +204,7 @@ struct TaskEnding: Codable, Sendable {
     var fileLength: Int64?
     /// Of a download that was cancelled to be resumed later, or that failed.
     var resumeData: Data?
-    /// Where an upload can be resumed that was cancelled for that, or that failed.
+    /// Where an upload can be resumed, if it was cancelled for that, or failed.
     var upload: UploadResource?
     var progress: TaskProgress
     var metrics: MetricsDescription?
@@ -217,7 +218,7 @@ struct TaskEnding: Codable, Sendable {
     }
 }
 
-/// For people who inspect an agent.
+/// A session as shown to users.
 struct SessionStatus: Codable, Sendable {
     struct Task: Codable, Sendable {
         var identifier: Int

@@ -2,21 +2,21 @@ import Foundation
 
 /// The part of a background session's configuration that its agent needs. It may contain passwords, such as a proxy's.
 struct SessionDescription: Codable, Sendable {
-    /// The program and its delegate's type: as long as they are the same, the delegate answers as before.
+    /// The program and its delegate's type: while both are unchanged, the delegate answers as before.
     var program: String
     /// In seconds.
     var requestTimeout: TimeInterval
     var resourceTimeout: TimeInterval
     var maximumConnectionsPerHost: Int
-    /// The configuration's, and what requests say about the program: otherwise they would say it about the agent.
+    /// The configuration's fields, and those that describe the program: otherwise requests would describe the agent.
     var headers: [String: String]
     /// nil if the program has set none.
     var minimumTLS: UInt16?
     var maximumTLS: UInt16
     /// `connectionProxyDictionary` as a property list; nil for the environment's proxies.
     var proxies: Data?
-    /// What the program's environment says about proxies; nil if the dictionary counts. Without either, as earlier versions of a program
-    /// say, the agent's own environment does.
+    /// The proxy variables of the program's environment; nil if the dictionary counts. If both are missing, as from earlier versions of a
+    /// program, the agent's own environment counts.
     var proxyEnvironment: [String: String]?
     var usesCookies: Bool
     var acceptsCookies: Bool
@@ -69,7 +69,7 @@ struct SessionDescription: Codable, Sendable {
         return "\(type) \(status.st_dev).\(status.st_ino).\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
     }
 
-    /// Whether both are encoded alike; false if either can't be encoded.
+    /// Whether both have the same encoding; false if either can't be encoded.
     func equals(_ other: SessionDescription) -> Bool {
         guard let bytes = try? WireCoding.sortingEncoder.encode(self) else { return false }
         return bytes == (try? WireCoding.sortingEncoder.encode(other))
@@ -102,8 +102,8 @@ struct SessionDescription: Codable, Sendable {
         configuration.httpShouldSetCookies = usesCookies
         if !acceptsCookies { configuration.httpCookieAcceptPolicy = .never }
         if !usesCookies, !acceptsCookies { configuration.httpCookieStorage = nil }
-        // Having a storage only says that tasks have cookies: each has its own.
-        // Only credentials in the program's own storage count, and the agent asks the program for them.
+        // A storage only says that tasks have cookies: each has its own. Only credentials in the program's own storage count, and the agent
+        // asks the program for them.
         configuration.urlCredentialStorage = nil
         var curl = options.options
         curl.temporaryDirectory = folder

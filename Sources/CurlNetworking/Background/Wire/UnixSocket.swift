@@ -48,7 +48,7 @@ enum UnixSocket {
         }
     }
 
-    /// The process at the other end of a connection, according to the kernel; nil if that doesn't know it.
+    /// The process at the other end of a connection, according to the kernel; nil if the kernel doesn't know it.
     static func peer(of descriptor: Int32) -> Peer? {
         // struct ucred
         var credentials: (pid: Int32, user: UInt32, group: UInt32) = (0, 0, 0)
@@ -57,8 +57,7 @@ enum UnixSocket {
         return Peer(pid: credentials.pid, user: credentials.user)
     }
 
-    /// The address has room for a path of 107 bytes, and folders may have longer ones: then the path leads through a descriptor of the
-    /// folder.
+    /// A socket's address has room for a path of 107 bytes. A longer one is replaced by a path through a descriptor of the folder.
     private static func with<Result>(
         _ name: String,
         in folder: URL,

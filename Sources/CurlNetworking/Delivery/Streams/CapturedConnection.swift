@@ -3,7 +3,7 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A connection that a program has taken from its stream task: it has the socket to itself, and needs neither the session nor its event
+/// A connection that a program has captured from its stream task: it has the socket to itself, and needs neither the session nor its event
 /// loop.
 ///
 /// Calls block as on a socket. Any thread; one reader and one writer at a time.
@@ -24,12 +24,12 @@ final class CapturedConnection: @unchecked Sendable {
     fileprivate struct State: @unchecked Sendable {
         /// Bytes that were read and haven't been handed to the program yet.
         var surplus: Data
-        /// The end or error that looking for bytes has found; nothing is read after it.
+        /// The end or error found by looking for bytes; nothing is read after it.
         var ending: Result?
-        /// The reset that a write in plain text has met. The system reports it only once; after that a read finds the end, as if the other
-        /// side had sent everything.
+        /// The reset that a plain-text write met. The system reports it only once; a later read finds the end, as if the other side had
+        /// sent everything.
         var reset: URLError?
-        /// A thread waits in `read`: bytes that arrive go to it.
+        /// Whether a thread waits in `read`, which gets the bytes that arrive.
         var isAwaited = false
         let tls: TLSClient?
         /// Encrypted bytes that the system hasn't taken yet.
@@ -73,7 +73,7 @@ final class CapturedConnection: @unchecked Sendable {
         state.withLock { $0.lookForBytes(on: descriptor) } ?? isReady(for: POLLIN)
     }
 
-    /// Nothing more is read. A thread that waits in `read` gets the end.
+    /// Closes the read side. A thread that waits in `read` gets the end.
     func closeReading() {
         state.withLock { $0.isReadClosed = true }
         shutdown(descriptor, Int32(SHUT_RD))
@@ -110,7 +110,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     // MARK: - Waiting
 
-    /// False when the time is up.
+    /// Returns false when the time is up.
     private func wait(for event: Int32, until end: MonotonicTime) -> Bool {
         let now = MonotonicTime.now
         guard now < end else { return false }
@@ -120,7 +120,7 @@ final class CapturedConnection: @unchecked Sendable {
 
     private func isReady(for event: Int32) -> Bool { wait(for: event, upTo: 0) }
 
-    /// True if the event, or an error, occurred within that many milliseconds; a negative number waits for as long as it takes.
+    /// Returns true if the event, or an error, occurred within that many milliseconds; a negative number waits indefinitely.
     @discardableResult
     private func wait(for event: Int32, upTo milliseconds: Int32 = -1) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
@@ -214,7 +214,7 @@ extension CapturedConnection.State {
         guard !isWriteClosed else { return .failed(StreamFailure.writeClosed.error(about: nil)) }
         guard let tls else {
             let sent = Self.send(bytes, to: descriptor)
-            // Sent before it had ended the connection: after that, this would be EPIPE.
+            // Reset before the other side ended the connection: after that, this would be EPIPE.
             if case .failure(let error) = sent, error.code == ECONNRESET { reset = Self.lost(by: error) }
             return Self.result(of: sent)
         }
@@ -231,7 +231,7 @@ extension CapturedConnection.State {
         return finishWriting(piece.count, to: descriptor)
     }
 
-    /// nil if some is left.
+    /// nil if some bytes are left.
     fileprivate mutating func finishWriting(_ count: Int, to descriptor: Int32) -> CapturedConnection.Result? {
         guard let flushed = flush(to: descriptor) else { return nil }
         if case .failed = flushed { return flushed }
@@ -248,7 +248,7 @@ extension CapturedConnection.State {
         return flush(to: descriptor)
     }
 
-    /// Sends what is encrypted already; nil if some is left.
+    /// Sends the encrypted bytes; nil if some are left.
     fileprivate mutating func flush(to descriptor: Int32) -> CapturedConnection.Result? {
         while !unsent.isEmpty {
             switch Self.result(of: unsent.withUnsafeBytes { Self.send($0, to: descriptor) }) {

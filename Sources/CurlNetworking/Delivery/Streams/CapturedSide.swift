@@ -3,8 +3,8 @@ import CurlTransport
 import Dispatch
 import Foundation
 
-/// What the two captured streams have in common: their status, and the events for their delegate, which are delivered on the run loops in
-/// which they are scheduled.
+/// The common part of the two captured streams: their status, and their delegate's events, delivered on the run loops in which they are
+/// scheduled.
 ///
 /// `@unchecked Sendable`: `state` is guarded, and nothing else changes.
 final class CapturedSide: @unchecked Sendable {
@@ -61,7 +61,7 @@ final class CapturedSide: @unchecked Sendable {
         watch()
     }
 
-    /// False if it was closed before.
+    /// Returns false if it was already closed.
     func close() -> Bool {
         let (closes, watch, places) = state.withLock { state in
             defer {
@@ -137,7 +137,7 @@ final class CapturedSide: @unchecked Sendable {
         for place in removed { place.timer.invalidate() }
     }
 
-    /// Has the delegate told once when it can read or write, if it is scheduled and has a delegate.
+    /// Arranges for one event when the stream can read or write, if it is scheduled and has a delegate.
     private func watch() {
         let result = state.withLock { state -> Result<DescriptorWatch, SystemError>? in
             guard state.status == .open, state.watch == nil, state.delegate != nil, !state.places.isEmpty else {
@@ -149,7 +149,7 @@ final class CapturedSide: @unchecked Sendable {
         }
         switch result {
         case .success:
-            // Bytes that were read before don't make the descriptor readable.
+            // Bytes already read don't make the descriptor readable.
             if direction == .read { becameReady() }
         case .failure(let error):
             let failure = URLError(.cannotOpenFile, nil, "The stream can't be watched: \(error).", error)
@@ -204,7 +204,8 @@ final class CapturedSide: @unchecked Sendable {
         wake()
     }
 
-    /// Whether the program hasn't read the bytes or the end since, or filled the room: a delegate that did the same again would wait.
+    /// Whether the event still holds. If the program has since read the bytes or the end, or filled the room, a delegate that did so again
+    /// would block.
     private func isTrue(_ event: Stream.Event) -> Bool {
         switch event {
         case .hasBytesAvailable: isOpen && connection.mayRead

@@ -82,7 +82,7 @@ final class CapturedOutputStream: OutputStream {
         super.init(toMemory: ())
     }
 
-    /// Foundation requires it of every output stream: one without a connection, which is closed.
+    /// Required by Foundation of every output stream: makes a closed one, without a connection.
     required init(toMemory: ()) {
         content = nil
         super.init(toMemory: ())

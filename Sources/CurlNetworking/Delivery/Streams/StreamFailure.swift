@@ -8,7 +8,7 @@ enum StreamReading: Sendable, Equatable {
     case failed(StreamFailure, Data)
 }
 
-/// Why a read or a write has failed.
+/// Why a read or a write failed.
 enum StreamFailure: Error, Sendable, Equatable {
     case timedOut
     /// The minimum, which is at least 1, is above the maximum.
@@ -24,7 +24,7 @@ enum StreamFailure: Error, Sendable, Equatable {
 }
 
 extension StreamFailure {
-    /// Whether what has arrived before a task's end for this reason can still be read.
+    /// Whether bytes that arrived before the task ended for this reason can still be read.
     var leavesBytes: Bool {
         if case .task(let error) = self { error.code != .cancelled } else { false }
     }

@@ -5,7 +5,7 @@ import Foundation
 /// Reads are carried out one after the other, and so are writes, but neither waits for the other. A transition waits for everything
 /// before it, and everything after it waits for the transition.
 struct StreamOperations<Reader, Writer> {
-    /// What happens to the connection between reads and writes.
+    /// A change of the connection between reads and writes.
     enum Transition: Sendable {
         case startTLS
         case stopTLS
@@ -65,7 +65,7 @@ struct StreamOperations<Reader, Writer> {
     /// `.write` or `.closeWrite`; nil if none may begin.
     mutating func takeWrite() -> Operation? { writes.popFirst() }
 
-    /// `transition` has begun, or never will.
+    /// Removes `transition`, which has begun or never will.
     mutating func removeTransition() {
         guard transition != nil else { return }
         _ = waiting.popFirst()

@@ -5,7 +5,7 @@ extension StreamPort {
     /// The program's wishes, until the loop takes them.
     struct Inbox {
         var wishes = Fifo<Wish>()
-        /// Lent by the loop, until a wish comes that only the loop can carry out.
+        /// Lent by the loop, until a wish arrives that only the loop can carry out.
         private var sockets: (reading: PlainSocket?, writing: PlainSocket?)
 
         /// Lets other threads read and write, if nothing is ahead of them.
@@ -13,7 +13,7 @@ extension StreamPort {
             self.sockets = wishes.isEmpty ? sockets : (nil, nil)
         }
 
-        /// Carries the wish out if that needs no waiting, and returns a call that tells the program; otherwise leaves it to the loop.
+        /// Carries out the wish if that needs no waiting, and returns a call that tells the program; otherwise leaves it to the loop.
         mutating func add(_ wish: Wish, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
             switch wish {
             case .read(let minimum, let maximum, _, let reader):
@@ -66,7 +66,7 @@ extension StreamReader {
 }
 
 extension StreamWriter {
-    /// The call that tells the program that the system has everything it wrote.
+    /// The call that tells the program that the system has taken everything it wrote.
     fileprivate func answer(_ owner: any StreamOwner) -> @Sendable () -> Void {
         switch self {
         case .handler(let handler): { owner.call { handler(nil) } }

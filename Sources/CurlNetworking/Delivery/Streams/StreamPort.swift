@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// Who waits for a read of a stream task: a handler on the delegate queue, or a Swift task.
+/// The caller that waits for a read of a stream task: a handler on the delegate queue, or a Swift task.
 enum StreamReader: Sendable {
     case handler(@Sendable (Data?, Bool, (any Error)?) -> Void)
     case continuation(UnsafeContinuation<(Data?, Bool), any Error>)
@@ -13,7 +13,7 @@ enum StreamReader: Sendable {
     }
 }
 
-/// Who waits for a write of a stream task.
+/// The caller that waits for a write of a stream task.
 enum StreamWriter: Sendable {
     case handler(@Sendable ((any Error)?) -> Void)
     case continuation(UnsafeContinuation<Void, any Error>)
@@ -26,7 +26,7 @@ protocol StreamCarrier: AnyObject {
     /// What the port wants to read or to write may have changed.
     func portChanged()
     func closeWriting()
-    /// Reports the end by the port's `transitionEnded()`, unless the task ends first.
+    /// Begins a transition, and reports its end by the port's `transitionEnded()`, unless the task ends first.
     func begin(_ transition: StreamPort.Queue.Transition)
     /// The transition has taken longer than the limit that the carrier set.
     func transitionTimedOut()
@@ -49,7 +49,7 @@ protocol StreamOwner: AnyObject, Sendable {
     func call(_ handler: @escaping @Sendable () -> Void)
 }
 
-/// A stream task's reads and writes, between the program and what carries its bytes.
+/// A stream task's reads and writes, between the program and the carrier of its bytes.
 ///
 /// A read whose bytes are already at the socket, and a write for which the socket has room, are carried out on the caller's thread if
 /// nothing is ahead of them. The loop does everything else.
@@ -82,7 +82,7 @@ final class StreamPort: @unchecked Sendable {
     private var queue: Queue
     private var deadline: Deadline?
     private var isServing = false
-    /// The streams belong to the program now: readers and writers aren't told of the task's end.
+    /// Whether the streams belong to the program: then readers and writers aren't told of the task's end.
     private(set) var wasCaptured = false
 
     /// - Parameter writes: Whether there is anything to write to.
@@ -102,7 +102,7 @@ final class StreamPort: @unchecked Sendable {
         owner.submit { withExtendedLifetime(owner) { self.takeWishes() } }
     }
 
-    /// Notes on the loop what the program wants by now, and the bytes that callers have taken.
+    /// Notes the program's wishes so far, and the bytes that callers have received. Loop.
     func takeWishes() {
         guard let now = owner?.loop.now else { return }
         while let wish = inbox.withLock({ $0.wishes.popFirst() }) {
@@ -122,7 +122,7 @@ final class StreamPort: @unchecked Sendable {
 
     // MARK: - For the carrier
 
-    /// There is a connection, on which `carrier` speaks.
+    /// The stream is open, and `carrier` carries its bytes.
     func open(over carrier: any StreamCarrier) {
         self.carrier = carrier
         change { $0.opened(at: $1) }
@@ -147,7 +147,7 @@ final class StreamPort: @unchecked Sendable {
         change { $0.transitionEnded(at: $1) }
     }
 
-    /// How long the current transition may take from here on, not counting time in which the task is suspended; nil for no limit.
+    /// Limits the rest of the current transition, not counting suspensions of the task; nil for no limit.
     func limitTransition(to limit: Duration?) {
         change { $0.limitTransition(to: limit, at: $1) }
     }
@@ -158,19 +158,19 @@ final class StreamPort: @unchecked Sendable {
         change { $0.setPaused(isPaused, at: $1) }
     }
 
-    /// The task is over, or its streams were captured: all waiting reads and writes fail. What has arrived can still be read, if the failure
-    /// leaves it.
+    /// The task is over, or its streams were captured: all waiting reads and writes fail. Bytes that have arrived can still be read, if the
+    /// failure leaves them.
     func fail(_ failure: StreamFailure) {
         carrier = nil
         change { queue, _ in queue.fail(failure) }
-        // Those who have asked by now are answered before the task completes.
+        // Callers up to now are answered before the task completes.
         takeWishes()
     }
 
     /// Bytes that have arrived and haven't been read.
     var surplus: Data { queue.surplus }
 
-    /// The connection belongs to the program.
+    /// Notes that the connection belongs to the program.
     func noteCapture() {
         wasCaptured = true
     }
@@ -180,7 +180,7 @@ final class StreamPort: @unchecked Sendable {
         queue.hasWriteTimedOut ? StreamFailure.timedOut.error(about: owner?.shownURL) : nil
     }
 
-    // MARK: - What there is to do
+    // MARK: - Actions
 
     private func change(_ change: (inout Queue, MonotonicTime) -> Void) {
         guard let loop = owner?.loop else { return }
@@ -188,7 +188,7 @@ final class StreamPort: @unchecked Sendable {
         serve()
     }
 
-    /// An action may change the queue: then the loop continues with the new actions.
+    /// Performs actions until none is left: each may change the queue.
     private func serve() {
         guard !isServing else { return }
         isServing = true

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// `closeRead` takes its turn among the reads and `closeWrite` among the writes; see `StreamOperations` for the order.
 ///
-/// `Reader` and `Writer` stand for those that wait for a read or a write; each is finished exactly once.
+/// `Reader` and `Writer` stand for the callers that wait for a read or a write; each is finished exactly once.
 struct StreamQueue<Reader, Writer> {
     /// Something for the port to do. The queue assumes that it is done.
     enum Action {
@@ -71,10 +71,10 @@ struct StreamQueue<Reader, Writer> {
         if !writes { writeSide = .closed }
     }
 
-    // MARK: - What the program wants
+    // MARK: - The program's wishes
 
-    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1. nil for no time-out. Too few bytes for a read that
-    /// fails with the task are given to the reader if it takes them, and otherwise to the next read.
+    /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1; a time-out of nil means none. If the read fails
+    /// with the task, bytes too few for it go to the reader if it takes them, and otherwise to the next read.
     mutating func read(
         _ minimum: Int,
         _ maximum: Int,
@@ -130,7 +130,7 @@ struct StreamQueue<Reader, Writer> {
         advance(at: now)
     }
 
-    // MARK: - What happens to the connection
+    // MARK: - The connection's events
 
     mutating func opened(at now: MonotonicTime) {
         guard case .awaited = connection else { return }
@@ -158,7 +158,7 @@ struct StreamQueue<Reader, Writer> {
         return read.maximum - read.bytes.count
     }
 
-    /// What arrives after the end, such as plain text after the other side has ended TLS, is dropped.
+    /// Bytes that arrive after the end, such as plain text after the other side has ended TLS, are dropped.
     mutating func received(_ bytes: Data, at now: MonotonicTime) {
         guard case .open = readSide else { return }
         if surplus.isEmpty { surplus = bytes } else { surplus.append(bytes) }
@@ -174,7 +174,7 @@ struct StreamQueue<Reader, Writer> {
         advance(at: now)
     }
 
-    /// What to write next; nil for nothing.
+    /// The bytes to write next; nil for none.
     var unwritten: Data? {
         guard moves, case .open = writeSide, let write = current.write, write.count < write.data.count else {
             return nil
@@ -199,7 +199,7 @@ struct StreamQueue<Reader, Writer> {
         return current.write == nil && !operations.hasWrites
     }
 
-    /// Reads and writes are carried out as they come.
+    /// Whether reads and writes are carried out as they come.
     private var isIdle: Bool {
         if case .open = connection { moves && operations.transition == nil } else { false }
     }
@@ -220,7 +220,8 @@ struct StreamQueue<Reader, Writer> {
         advance(at: now)
     }
 
-    /// Everything is over: all who wait are told why, and so are later callers. Reads first get what has arrived, if the failure leaves it.
+    /// Everything is over: all waiting and later callers are told why. Reads first get the bytes that have arrived, if the failure leaves
+    /// them.
     mutating func fail(_ failure: StreamFailure) {
         switch connection {
         case .over: return
@@ -234,9 +235,9 @@ struct StreamQueue<Reader, Writer> {
         failAll(failure)
     }
 
-    // MARK: - What there is to do
+    // MARK: - Actions
 
-    /// nil if nothing is left to do.
+    /// The next action; nil if there is none.
     mutating func next() -> Action? { actions.popFirst() }
 
     // MARK: - The rules
@@ -244,7 +245,7 @@ struct StreamQueue<Reader, Writer> {
     private var moves: Bool {
         switch connection {
         case .open: !ends.isPaused
-        // Nothing moves any more but the callers, who are told so, though the task may complete while it is suspended.
+        // Callers are still told that nothing moves any more, even while the task is suspended: it may complete meanwhile.
         case .closed: true
         case .awaited, .inTransition, .over: false
         }
@@ -279,7 +280,7 @@ struct StreamQueue<Reader, Writer> {
         }
     }
 
-    /// Continues the current read, or begins the next. True if it is over, and the next may begin.
+    /// Continues the current read, or begins the next. Returns true if it is over, and the next may begin.
     private mutating func takeRead(at now: MonotonicTime) -> Bool {
         if current.read == nil {
             switch operations.takeRead() {
@@ -300,7 +301,7 @@ struct StreamQueue<Reader, Writer> {
         return answerRead()
     }
 
-    /// Gives the current read what has arrived. True if that is enough.
+    /// Gives the current read the bytes that have arrived. Returns true if they are enough.
     private mutating func answerRead() -> Bool {
         fillRead()
         guard let read = current.read else { return false }
@@ -338,14 +339,14 @@ struct StreamQueue<Reader, Writer> {
         if case .open = readSide { actions.append(.tellReadClosed) }
     }
 
-    /// The bytes that have arrived go to the next read.
+    /// Times out the current read, whose bytes go to the next.
     private mutating func timeOutRead() {
         guard let read = current.read else { return }
         surplus = read.bytes + surplus
         finishRead(.failed(.timedOut, Data()))
     }
 
-    /// The task is over: the current read gets what is left.
+    /// The task is over: the current read gets the bytes left.
     private mutating func failRead(_ failure: StreamFailure) {
         guard !answerRead(), let read = current.read else { return }
         if read.takesBytesOnFailure { return finishRead(.failed(failure, read.bytes)) }
@@ -399,7 +400,7 @@ struct StreamQueue<Reader, Writer> {
         actions.append(.tellWriteClosed)
     }
 
-    /// It isn't known how much was sent, so nothing may follow.
+    /// How much was sent isn't known, so nothing may follow.
     private mutating func timeOutWrite() {
         guard current.write != nil else { return }
         writeSide = .timedOut
@@ -415,13 +416,13 @@ struct StreamQueue<Reader, Writer> {
                 failRead(failure)
             case .write(let write): actions.append(.finishWrite(write.writer, failure))
             case .closeWrite: break
-            // What came before TLS began may have been injected (RFC 3207 §4.1.1): the reads after it must not get that.
+            // Bytes from before TLS began may have been injected (RFC 3207 §4.1.1): later reads must not get them.
             case .closeRead, .transition: dropUnread()
             }
         }
     }
 
-    /// Whether a write took too long: then the task fails with that once both directions are closed.
+    /// Whether a write timed out: then the task fails with that error once both directions are closed.
     var hasWriteTimedOut: Bool {
         if case .timedOut = writeSide { true } else { false }
     }

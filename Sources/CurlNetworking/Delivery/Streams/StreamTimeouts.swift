@@ -13,12 +13,12 @@ struct StreamTimeouts {
     /// The earliest time-out; nil for none.
     var next: MonotonicTime? { [read, write, transition].compactMap { $0 }.min() }
 
-    /// May begin in a pause, unlike a read or a write.
+    /// A transition may begin in a pause, unlike a read or a write.
     mutating func limitTransition(to limit: Duration?, at now: MonotonicTime) {
         transition = limit.map { (pause ?? now) + $0 }
     }
 
-    /// After a pause, each has the time left that it had before.
+    /// After a pause, each time-out has as much time left as before.
     mutating func setPaused(_ isPaused: Bool, at now: MonotonicTime) {
         if isPaused {
             pause = pause ?? now

@@ -8,7 +8,7 @@ struct TraceLines {
     private var text = LineBuffer()
     private var headerIn = LineBuffer()
     private var headerOut = LineBuffer()
-    /// The previous line held a secret that the next may continue.
+    /// Whether the previous line held a secret that the next may continue.
     private var endsWithSecret: [Stream: Bool] = [:]
     /// Whether a request head has started and not yet ended.
     private(set) var isInsideRequestHead = false
@@ -75,7 +75,7 @@ private struct LineBuffer {
         return lines
     }
 
-    /// Keeps only the start of an overlong line; it says what the line is.
+    /// Keeps only the start of an overlong line, which identifies the line.
     private mutating func keep(_ bytes: Slice<UnsafeRawBufferPointer>) {
         pending.append(contentsOf: bytes.prefix(Self.limit - pending.count))
     }

@@ -25,7 +25,7 @@ final class TraceQueue: Sendable {
         }
     }
 
-    /// Events that were left out one after the other; task and time are the first one's.
+    /// Consecutive events that were left out; task and time are the first one's.
     private struct Omitted {
         let task: URLSessionTask
         let time: Date

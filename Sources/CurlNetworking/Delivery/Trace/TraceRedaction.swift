@@ -9,7 +9,7 @@ struct TraceRedaction: Sendable {
         self.fields = Set(fields.map { $0.lowercased() })
     }
 
-    /// RFC 9110 §11 schemes whose names are no secret; what follows them is.
+    /// RFC 9110 §11 schemes whose names aren't secret; what follows them is.
     private static let schemes: Set<String> = ["basic", "bearer", "digest", "negotiate", "ntlm"]
 
     // MARK: - Heads

@@ -1,6 +1,6 @@
 import CurlTransport
 
-/// Compresses a web socket's messages, in their order: each may refer to those before it (RFC 7692 §7.2.1).
+/// Compresses a web socket's messages, in order: each may refer to those before it (RFC 7692 §7.2.1).
 ///
 /// `@unchecked Sendable`: used only by the holder of the exchange's line.
 final class WebSocketCompressor: @unchecked Sendable {
@@ -22,7 +22,7 @@ final class WebSocketCompressor: @unchecked Sendable {
         begin(payload.count) ? compress(payload, isLast: true) : nil
     }
 
-    /// Begins a message of `count` bytes. False if it is to be sent as it is.
+    /// Begins a message of `count` bytes. Returns false if it is to be sent as it is.
     func begin(_ count: Int) -> Bool {
         guard mayCompress, count >= Self.minimumCompressed else { return false }
         deflater =
@@ -31,8 +31,8 @@ final class WebSocketCompressor: @unchecked Sendable {
         return mayCompress
     }
 
-    /// The next piece of the message that has been begun: see `MessageDeflater`. If zlib fails, this and all other messages can only be
-    /// sent as they are.
+    /// Compresses the next piece of the current message: see `MessageDeflater`. If zlib fails, this and all later messages can only be sent
+    /// as they are.
     func compress(_ piece: UnsafeRawBufferPointer, isLast: Bool) -> [UInt8]? {
         let compressed = deflater?.deflate(piece, isLast: isLast)
         // Part of the message may be in the deflater's window, but not in the server's.

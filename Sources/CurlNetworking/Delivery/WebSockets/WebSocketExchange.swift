@@ -9,7 +9,7 @@ import Foundation
 final class WebSocketExchange: Sendable {
     /// What the program set when it made the task.
     let offer: WebSocketHandshake.Offer
-    /// Whether the program sees URLs with a web socket's scheme, and not those of the underlying requests.
+    /// Whether the program sees URLs with a web socket's scheme rather than those of the underlying requests.
     private let showsWebSocketURL: Bool
     private let state = Mutex(State())
     /// Locked before `state`, never after it, and by the loop only if it has something to send.
@@ -65,13 +65,13 @@ final class WebSocketExchange: Sendable {
         var pings = Fifo<Waiter<Void>>()
         /// The senders of messages and pings that were unfinished when the connection ended, or came too late.
         var unfinished: [Waiter<Void>] = []
-        /// The program wants to close once everything before is sent.
+        /// Set if the program wants to close, once everything before that is sent.
         var closing: WebSocketClosing?
 
         // The end
         var closeCode: Int?
         var closeReason: Data?
-        /// The server's close frame has arrived.
+        /// Whether the server's close frame has arrived.
         var wasClosedByServer = false
 
         var isOpen: Bool { if case .open = phase { true } else { false } }
@@ -111,7 +111,7 @@ final class WebSocketExchange: Sendable {
             }
         }
 
-        /// Hands a message to the receiver that waits for it, if there are both: the call to make, and whether there may be more of them.
+        /// Hands a message to the receiver that waits for it, if there are both. Returns the call to make, and whether there may be more.
         /// Sets `makesRoom` if the connection may read again.
         mutating func handOver(_ makesRoom: inout Bool) -> (Delivery?, hasMore: Bool) {
             guard let (taken, receiver) = inbox.match() else { return (nil, false) }
@@ -218,7 +218,7 @@ final class WebSocketExchange: Sendable {
         owner?.webSocketWishesChanged()
     }
 
-    /// The call to make without a lock, and the owner whose connection has to look.
+    /// The call to make without a lock, and the owner whose connection has to check wishes.
     private static func remains(of wish: Wish) -> (Delivery?, (any WebSocketExchangeOwner)?) {
         switch wish {
         case .noted(_, let owner): (nil, owner)
@@ -226,13 +226,13 @@ final class WebSocketExchange: Sendable {
         }
     }
 
-    /// False if there is no open connection to tell.
+    /// Returns false if there is no open connection to tell.
     func close(_ closing: WebSocketClosing) -> Bool {
         let (isOpen, owner) = state.withLock { state in
             guard case .ended = state.phase else {
                 if state.closing == nil {
                     state.closing = closing
-                    // The server's stay, if its frame was there before.
+                    // The server's values stay, if its frame arrived first.
                     if state.closeCode == nil {
                         (state.closeCode, state.closeReason) = (closing.status, closing.reason)
                     }
@@ -262,12 +262,12 @@ final class WebSocketExchange: Sendable {
 
     // MARK: - The connection's side, on the loop
 
-    /// Runs `action` once the program may learn that the web socket is open: now if nobody is to learn it.
+    /// Runs `action` once the program may learn that the web socket is open: now if there is no task any more.
     func whenShown(_ action: @escaping () -> Void) {
         if let owner { owner.whenShown(action) } else { action() }
     }
 
-    /// The web socket is open, and speaks this protocol.
+    /// The web socket is open, and uses this protocol.
     func opened(_ subprotocol: String?) {
         let owner = owner
         owner?.tell(.openedWebSocket(subprotocol: subprotocol))
@@ -281,7 +281,7 @@ final class WebSocketExchange: Sendable {
 
     /// The delegate has been told that the web socket is open. Delegate queue.
     private func announced() {
-        // To receivers left over from the task's end, whose completion is in the mailbox already.
+        // Answers receivers left over from the task's end: its completion is already in the mailbox.
         let deliveries = state.withLock { state in
             let receivers = state.inbox.announce()
             return state.end(receivers, with: state.error ?? CancellationError())
@@ -312,19 +312,19 @@ final class WebSocketExchange: Sendable {
             guard hasMore else { break }
             (delivery, hasMore) = state.withLock { $0.handOver(&makesRoom) }
         }
-        // On the loop, the connection looks by itself.
+        // On the loop, the connection checks by itself.
         if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
     }
 
-    /// What the connection has to know before it reads, in one go.
+    /// What the connection has to know before it reads, under one lock.
     var intake: (maximumMessageSize: Int, isFull: Bool, isOverfull: Bool) {
         state.withLock { ($0.maximumMessageSize, $0.inbox.isFull, $0.inbox.isOverfull) }
     }
 
-    /// Nothing more may be read until the program has taken some messages.
+    /// Whether nothing more may be read until the program has taken some messages.
     var isFull: Bool { state.withLock { $0.inbox.isFull } }
 
-    /// Not even bytes that were read already may be parsed, although nothing follows them.
+    /// Whether not even bytes already read may be parsed, although nothing follows them.
     var isOverfull: Bool { state.withLock { $0.inbox.isOverfull } }
 
     func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
@@ -371,7 +371,7 @@ final class WebSocketExchange: Sendable {
         owner?.tell(.closedWebSocket(code: closing.status, reason: closing.reason))
     }
 
-    /// The connection is over, and these have no result yet. They get the task's.
+    /// Takes over callers that a connection left without a result. They get the task's.
     func giveBack(_ waiters: [Waiter<Void>]) {
         state.withLock { $0.unfinished += waiters }
     }
@@ -381,7 +381,7 @@ final class WebSocketExchange: Sendable {
         state.withLock { ($0.closeCode, $0.closeReason) = (code, reason) }
     }
 
-    /// The task is over: callers that wait get `error`. Messages that have arrived can still be received, unless the task was cancelled.
+    /// The task is over: waiting callers get `error`. Messages that have arrived can still be received, unless the task was cancelled.
     func end(_ error: any Error, isCancelled: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
         let (deliveries, unsent) = state.withLock { state -> ([Delivery], [Sending]) in
             guard state.error == nil else { return ([], []) }

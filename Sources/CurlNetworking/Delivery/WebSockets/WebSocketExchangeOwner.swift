@@ -1,13 +1,13 @@
 /// The task of a web socket, as its exchange sees it. Any thread, unless a method says otherwise.
 protocol WebSocketExchangeOwner: AnyObject, Sendable {
-    /// The program wants something: the connection has to look.
+    /// The program's wishes have changed: the connection has to check them.
     func webSocketWishesChanged()
 
-    /// Adds `body` to the calls that the delegate queue makes, after everything added before but the completion, even when the task is over.
-    /// Called with a lock held. Returns true if `deliverCalls()` has to follow.
+    /// Adds `body` to the calls that the delegate queue makes, after everything added earlier except the completion, even when the task is
+    /// over. Called with a lock held. Returns true if `deliverCalls()` has to follow.
     func addCall(_ body: @escaping @Sendable () -> Void) -> Bool
 
-    /// Has the delegate queue make the calls. Called without a lock.
+    /// Makes the calls on the delegate queue. Called without a lock.
     func deliverCalls()
 
     /// Runs `action` once the response that opens the web socket may be shown, which is when its cookies are stored. Loop.

@@ -2,7 +2,7 @@
 struct WebSocketInbox {
     typealias Receiver = WebSocketExchange.Waiter<WebSocketMessage>
 
-    /// A message for the program. With `makesRoom`, the connection, which had stopped reading, has to look again.
+    /// A message for the program. If it `makesRoom`, the connection, which had stopped reading, has to check again.
     struct Taken {
         let message: WebSocketMessage
         let makesRoom: Bool
@@ -13,7 +13,7 @@ struct WebSocketInbox {
         case taken(Taken)
         /// There is no message yet: the receiver waits.
         case wait
-        /// The Swift task was cancelled before.
+        /// The Swift task was already cancelled.
         case cancelled
         /// There won't be any more messages.
         case over
@@ -22,15 +22,15 @@ struct WebSocketInbox {
     /// Whether messages are handed out, and if not, why.
     private enum State {
         case connecting
-        /// The delegate hasn't been told yet that the web socket is open. With `isOver`, nothing more will come.
+        /// The delegate hasn't been told yet that the web socket is open. If `isOver`, no more messages will arrive.
         case unannounced(isOver: Bool)
         case open
-        /// Messages that have arrived can be received, and nothing more will come.
+        /// Messages that have arrived can be received, but no more will arrive.
         case over
     }
 
     private var state = State.connecting
-    /// The task is suspended.
+    /// Whether the task is suspended.
     private var isPaused = false
     private var messages = Fifo<WebSocketMessage>()
     private var receivers = WebSocketReceivers()
@@ -39,18 +39,18 @@ struct WebSocketInbox {
 
     /// The messages' cost, in bytes.
     private var cost = 0
-    /// Nothing more may be read until the program has taken some messages.
+    /// Whether nothing more may be read until the program has taken some messages.
     private(set) var isFull = false
 
-    /// The bytes of waiting messages from which on nothing more is read. Each message counts 64 more than its payload.
+    /// The bytes of waiting messages at which reading stops. Each message counts 64 more than its payload.
     static let highMark = 256 * 1024
     /// Reading continues when no more than this is left.
     static let lowMark = 128 * 1024
     private static let messageCost = 64
-    /// The same for what has been read already when nothing follows. Compressed, it may be a thousand times as much as was read.
+    /// The same for parsing bytes already read, when nothing follows them. Decompressed, they may be a thousand times as many.
     static let lastMark = 4 << 20
 
-    /// Not even what has been read already is parsed.
+    /// Whether not even bytes already read are parsed.
     var isOverfull: Bool { cost >= Self.lastMark }
 
     private var handsOut: Bool {
@@ -107,7 +107,7 @@ struct WebSocketInbox {
         return .wait
     }
 
-    /// Returns the receiver if it waits; otherwise it won't begin to.
+    /// Returns the receiver if it waits; otherwise keeps it from waiting.
     mutating func cancel(_ number: Int) -> Receiver? {
         let found = receivers.remove(number)
         if found == nil { cancelled.insert(number) }
@@ -119,8 +119,8 @@ struct WebSocketInbox {
         cancelled.remove(number)
     }
 
-    /// Nothing more will come. Returns the waiting receivers, each with its message if there is one left; none while the delegate hasn't
-    /// been told that the web socket is open.
+    /// No more messages will arrive. Returns the waiting receivers, each with its message if there is one left; none while the delegate
+    /// hasn't been told that the web socket is open.
     ///
     /// - Parameter isCancelled: Drops the messages that have arrived, and doesn't wait for the delegate.
     mutating func end(isCancelled: Bool) -> [(Receiver, WebSocketMessage?)] {

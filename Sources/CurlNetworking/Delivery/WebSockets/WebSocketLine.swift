@@ -11,7 +11,7 @@ enum WebSocketLine {
     case held
     /// Any caller may send its message: nothing is ahead of it.
     case lent(WebSocketSender)
-    /// It is the connection's turn, which has to send this first.
+    /// It is the turn of the connection, which has to send this first.
     case unfinished(Unfinished)
 
     /// nil if the connection has to send the message.
@@ -19,7 +19,7 @@ enum WebSocketLine {
         if case .lent(let sender) = self, message.count <= WebSocketSender.largestMessage { sender } else { nil }
     }
 
-    /// False if the connection has something to send.
+    /// Returns false if the connection has something to send.
     mutating func lend(_ sender: WebSocketSender) -> Bool {
         guard case .held = self else { return false }
         self = .lent(sender)

@@ -1,6 +1,6 @@
 /// Receivers that wait for a message, in the order of their numbers. A value.
 ///
-/// One that is cancelled leaves its place empty, since moving all those after it would take too long where thousands are cancelled.
+/// A cancelled one leaves its place empty, since moving all later ones would take too long when thousands are cancelled.
 struct WebSocketReceivers {
     typealias Receiver = WebSocketInbox.Receiver
 
@@ -21,7 +21,7 @@ struct WebSocketReceivers {
     mutating func append(_ receiver: Receiver) {
         count += 1
         let place = Place(number: receiver.number, receiver: receiver)
-        // Two tasks that ask at once may come in another order than their numbers.
+        // Two tasks that ask at once may arrive out of the order of their numbers.
         if let last = places.last, last.number > place.number {
             places.insert(place, at: index(of: place.number))
         } else {
@@ -60,7 +60,7 @@ struct WebSocketReceivers {
         return low
     }
 
-    /// One receiver has gone. Compacts the places once most of them are empty, which takes O(1) for each that was emptied.
+    /// One receiver is gone. Compacts the places once most of them are empty, at an amortised cost of O(1) for each.
     private mutating func tidy() {
         count -= 1
         if count == 0 {

@@ -9,14 +9,14 @@ final class WebSocketSender: @unchecked Sendable {
     private let compressor: WebSocketCompressor?
     private var keys = WebSocketMaskingKeys()
 
-    /// In bytes. A larger message is split into several frames, which the connection does.
+    /// In bytes. The connection splits a larger message into several frames.
     static let largestMessage = 256 * 1024
 
     init(_ socket: PlainSocket, _ compressor: WebSocketCompressor? = nil) {
         (self.socket, self.compressor) = (socket, compressor)
     }
 
-    /// Returns the part of the frame that the system hasn't taken: all of it after a failure, which the connection will notice as well.
+    /// Returns the part of the frame that the system hasn't taken: all of it after a failure, which the connection will also notice.
     func send(_ message: WebSocketMessage) -> [UInt8] {
         message.withPayload { send(message.opcode, $0) }
     }

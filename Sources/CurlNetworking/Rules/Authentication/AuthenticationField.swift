@@ -73,7 +73,7 @@ private struct AuthenticationFieldParser {
         return position > start
     }
 
-    /// False at the end.
+    /// Returns false at the end.
     private mutating func skipSeparators() -> Bool {
         repeat { skipSpaces() } while take(",")
         return next != nil

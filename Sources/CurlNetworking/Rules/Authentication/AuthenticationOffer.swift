@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// A way to authenticate, the strongest first.
+/// The ways to authenticate, the strongest first.
 enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
     /// Kerberos (RFC 4559), done by libcurl if it was built with support for it.
     case negotiate
@@ -43,7 +43,7 @@ enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Who is asking for credentials.
+/// The party that asks for credentials.
 enum AuthenticationParty: Sendable, Hashable {
     case server
     case proxy

@@ -1,7 +1,7 @@
 import Foundation
 
-// The stock URLProtectionSpace compares by identity, so a storage doesn't find what was stored for an equal space. These compare the
-// values. They may call a program's own subclass, so not on the loop.
+// The stock URLProtectionSpace compares by identity, so a storage doesn't find what was stored for an equal space. These methods compare
+// the values. They may call a program's own subclass, so never on the loop.
 
 extension URLCredentialStorage {
     /// The default credential for `space`, or for a stored space with the same values.
@@ -19,8 +19,8 @@ extension URLCredentialStorage {
         return found
     }
 
-    /// Stores `credential` for `space`, replacing the same user's for a space with the same values, also as its default: the stock method
-    /// leaves an old password there.
+    /// Stores `credential` for `space`, replacing the same user's for a space with the same values, even as its default, where the stock
+    /// method leaves an old password.
     func store(_ credential: URLCredential, for space: URLProtectionSpace) {
         let space = stored(like: space)
         set(credential, for: space)
@@ -38,7 +38,7 @@ extension URLCredentialStorage {
         for space in [space] + others(like: space) { remove(credential, for: space, options: options) }
     }
 
-    /// What `space` is stored as, if it is: itself before another one with the same values.
+    /// The stored space for `space`, if any: itself in preference to another with the same values.
     private func stored(like space: URLProtectionSpace) -> URLProtectionSpace {
         credentials(for: space) == nil ? others(like: space).first ?? space : space
     }
@@ -58,7 +58,7 @@ extension URLProtectionSpace {
                 || other.authenticationMethod == NSURLAuthenticationMethodDefault)
     }
 
-    /// Port 0 stands for the protocol's own, or that of the proxy's kind.
+    /// Port 0 stands for the default of the protocol, or of the proxy's kind.
     private var actualPort: Int {
         if port != 0 { return port }
         return switch isProxy() ? proxyType : plainProtocol {
@@ -68,7 +68,7 @@ extension URLProtectionSpace {
         }
     }
 
-    /// For challenges without a realm, programs store credentials with either.
+    /// For challenges without a realm, programs store credentials with none or the host.
     private var shownRealm: String { realm ?? host.lowercased() }
 
     /// Programs name the protocol either by scheme or by constant.

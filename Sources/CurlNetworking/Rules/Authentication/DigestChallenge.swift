@@ -10,10 +10,10 @@ struct DigestChallenge: Sendable, Equatable {
     var opaque: String?
     /// Whether the server lists qualities of protection, including "auth"; otherwise it uses RFC 2069.
     var hasQuality: Bool
-    /// The nonce was too old; nothing else was wrong.
+    /// Whether the nonce was too old, and nothing else was wrong.
     var isStale: Bool
     var hashesUser: Bool
-    /// Whether the server knows the notation for user names that aren't ASCII.
+    /// Whether the server understands the notation for user names that aren't ASCII.
     private var acceptsEncodedUser: Bool
     /// The URIs that the credential is valid for; empty for the whole server.
     var domain: [String]
@@ -22,8 +22,8 @@ struct DigestChallenge: Sendable, Equatable {
     /// As the server wrote it, to be sent back.
     private var algorithm: String?
 
-    /// What the key is hashed with in all answers to one challenge, even after the server has named the next nonce: a server may compute the
-    /// key only once (RFC 7616 §3.4.2).
+    /// The nonces with which the key is hashed in all answers to one challenge, even after the server has named the next nonce: a server
+    /// may compute the key only once (RFC 7616 §3.4.2).
     struct Session: Sendable, Equatable {
         /// The challenge's own.
         let nonce: String
@@ -78,7 +78,7 @@ struct DigestChallenge: Sendable, Equatable {
         var target: String
         /// The number of this request among those with this nonce, from 1.
         var count: UInt32
-        /// Not used before. A session has its own.
+        /// Never used before. A session has its own.
         var clientNonce: String
     }
 
@@ -111,8 +111,8 @@ struct DigestChallenge: Sendable, Equatable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// RFC 7616 §3.4: a name that isn't plain ASCII is hashed, or percent-encoded if the server announces UTF-8. For others it is in UTF-8
-    /// too, as browsers and libcurl send it, unless it could end the line.
+    /// RFC 7616 §3.4: a name that isn't plain ASCII is hashed, or percent-encoded if the server announces UTF-8. Other servers get it in
+    /// UTF-8, as browsers and libcurl send it, unless it could end the line.
     private func userPart(_ user: String) -> String {
         if hashesUser { return "username=\"\(digest.hex("\(user):\(realm)"))\"" }
         let isPlain = user.utf8.allSatisfy { (0x20..<0x7f).contains($0) }

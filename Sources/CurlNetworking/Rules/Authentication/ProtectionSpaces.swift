@@ -1,17 +1,17 @@
 import Foundation
 
-/// User name and password.
+/// A user name and password.
 struct Credential: Sendable, Hashable {
     var user: String
     var password: String
 
-    /// What Basic shows (RFC 7617 §2), in UTF-8.
+    /// The credential as Basic sends it (RFC 7617 §2), in UTF-8.
     var basicToken: String {
         "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
     }
 }
 
-/// Who asks for credentials, for one or more protection spaces.
+/// A party that asks for credentials, for one or more protection spaces.
 struct Challenger: Sendable, Hashable {
     var party: AuthenticationParty
     /// The server's, or the proxy's.
@@ -75,7 +75,7 @@ struct ProtectionSpaces: Sendable {
         var digestCount: UInt32 = 0
         /// The path prefixes in the space, none a prefix of another; empty for the whole origin.
         var prefixes: [String] = []
-        /// When it was last set or accepted, as a number in order.
+        /// When it was last set or accepted, as a sequence number.
         fileprivate var number: UInt64 = 0
     }
 
@@ -86,15 +86,15 @@ struct ProtectionSpaces: Sendable {
 
     /// With more prefixes, the space is the whole origin.
     private static let maximumPrefixes = 64
-    /// A server that names more realms than this is up to something: the one that was accepted longest ago is forgotten, and no more are stored.
+    /// A server that names more realms than this is suspect: the least recently accepted is forgotten, and no more are stored.
     static let maximumSpaces = 64
     /// With more, all are forgotten.
     static let maximumOrigins = 10_000
 
     subscript(space: ProtectionSpace) -> Known? { known[space.origin]?[space] }
 
-    /// Sets a credential for the space. `digest` is the challenge that it answers. A credential that is known already keeps its nonce, so that
-    /// no count is used twice.
+    /// Sets a credential for the space. `digest` is the challenge that it answers. A credential that is already known keeps its nonce, so
+    /// that no count is used twice.
     ///
     /// - Parameter object: The same credential, if it is to be stored once it has been accepted.
     mutating func set(
@@ -129,7 +129,7 @@ struct ProtectionSpaces: Sendable {
         known[space.origin]?[space]?.digestCount = 0
     }
 
-    /// The credential was accepted at `url`. What is to be stored now, if anything, whichever task has sent it.
+    /// Notes that the credential was accepted at `url`. Returns the one to store now, if any, whichever task sent it.
     @discardableResult
     mutating func noteAcceptance(
         of credential: Credential,
@@ -159,14 +159,13 @@ struct ProtectionSpaces: Sendable {
         return true
     }
 
-    /// The credential isn't valid, or isn't any more.
+    /// Forgets a credential that isn't valid, or no longer is.
     mutating func forget(_ credential: Credential, for space: ProtectionSpace) {
         guard self[space]?.credential == credential else { return }
         known[space.origin]?[space] = nil
     }
 
-    /// The challenger's known space of `url`: of several, the one with the longest prefix, and of several of these the one that was accepted
-    /// last.
+    /// The challenger's known space of `url`: of several, the one with the longest prefix, and of these the most recently accepted.
     func space(for url: URL, of challenger: Challenger) -> ProtectionSpace? {
         guard let candidates = known[challenger.origin] else { return nil }
         let path = Self.path(of: url)
@@ -209,7 +208,7 @@ struct ProtectionSpaces: Sendable {
         }
     }
 
-    /// What the paths begin with to which a Basic credential may be sent that was asked for at `url`.
+    /// The prefix of the paths to which a Basic credential requested at `url` may be sent.
     static func basicPrefix(at url: URL) -> String {
         let path = path(of: url)
         // No path is below one that may lead upwards.
@@ -222,8 +221,8 @@ struct ProtectionSpaces: Sendable {
         return path.isEmpty ? "/" : path
     }
 
-    /// Whether `path` leads to something below `prefix`. With a segment "..", it may lead elsewhere: paths are sent as they are, and what it
-    /// means is the server's to say (RFC 3986 §5.2.4).
+    /// Whether `path` leads to something below `prefix`. With a segment "..", it may lead elsewhere: paths are sent as they are, and the
+    /// server decides what it means (RFC 3986 §5.2.4).
     static func path(_ path: String, isBelow prefix: String) -> Bool {
         path.hasPrefix(prefix) && !path.mayLeadUpwards
     }
@@ -233,7 +232,7 @@ extension String {
     /// Whether a server may find a segment ".." in this path: it may decode dots and slashes, take a backslash for a slash, and skip what
     /// follows a semicolon.
     fileprivate var mayLeadUpwards: Bool {
-        /// Of the segment so far; nil once it has something else.
+        /// The dots of the segment so far; nil once it has anything else.
         var dots: Int? = 0
         var rest = utf8[...]
         while let byte = rest.popFirst() {

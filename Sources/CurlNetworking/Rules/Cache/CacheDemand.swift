@@ -1,7 +1,7 @@
 import Foundation
 
 extension URLRequest.CachePolicy {
-    /// Whether it has an effect without a cache: it forbids the network, or tells the caches on the way not to answer.
+    /// Whether the policy has an effect without a cache: it forbids the network, or tells intermediate caches not to answer.
     var countsWithoutCache: Bool {
         switch self {
         case .returnCacheDataDontLoad, .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData: true
@@ -29,17 +29,17 @@ struct CacheDemand: Equatable, Sendable {
     var mayStore = true
     /// Whether the response replaces a stored one for its URL, even if it isn't stored itself.
     var supersedes = true
-    /// Sent with the request, so that caches on the way comply as well.
+    /// Sent with the request, so that intermediate caches comply, too.
     var fields: [HeaderField] = []
     /// In seconds, as below; nil for no limit.
     var maximumAge: TimeInterval?
     var minimumFreshness: TimeInterval = 0
     var maximumStaleness: TimeInterval = 0
     var staleIfError: TimeInterval?
-    /// The requested part: a stored response answers if it is fresh and contains it, otherwise the server.
+    /// The requested part: a stored response answers if it is fresh and contains the part, otherwise the server does.
     var range: CacheRange?
 
-    /// - Parameter additional: The session's own fields, of those that `concerns(field:)`; the request's go before them.
+    /// - Parameter additional: The session's own fields, of those that `concerns(field:)`; the request's take precedence.
     init(_ request: URLRequest, policy: URLRequest.CachePolicy, additional: [HeaderField] = []) {
         let fields = Fields(request: request, additional: additional)
         switch policy {
@@ -83,12 +83,12 @@ struct CacheDemand: Equatable, Sendable {
         }
     }
 
-    /// Whether the field `name` says something about the cache.
+    /// Whether the field `name` affects the cache.
     static func concerns(field name: String) -> Bool {
         (conditions + ["Range", "Cache-Control", "Pragma"]).contains { $0.isEqualIgnoringASCIICase(to: name) }
     }
 
-    /// A GET without a body, and without a password in its URL that would be kept in the cache.
+    /// Whether it is a GET without a body, and without a password in its URL, which the cache would keep.
     private static func isCacheable(_ request: URLRequest) -> Bool {
         guard request.httpMethod ?? "GET" == "GET", let url = request.url, url.user(percentEncoded: true) == nil else {
             return false
@@ -103,7 +103,7 @@ struct CacheDemand: Equatable, Sendable {
             mayStore = false
             supersedes = false
         }
-        // A program that sets a condition expects the 304, and one that asks for another protocol the connection.
+        // A program that sets a condition expects the 304, and one that asks for another protocol expects the connection.
         if Self.conditions.contains(where: { fields[$0] != nil }) || fields["Upgrade"] != nil { reading = .nothing }
         let field = fields["Cache-Control"]
         let directives = CacheDirectives(field)
@@ -125,7 +125,7 @@ struct CacheDemand: Equatable, Sendable {
         HeaderField(name: "Cache-Control", value: "no-cache"), HeaderField(name: "Pragma", value: "no-cache"),
     ]
 
-    /// Makes caches on the way revalidate too.
+    /// Makes intermediate caches revalidate, too.
     private static let revalidationFields = [HeaderField(name: "Cache-Control", value: "max-age=0")]
 
     private static let conditions = [

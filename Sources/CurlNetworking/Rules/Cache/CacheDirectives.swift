@@ -1,7 +1,7 @@
 import Foundation
 
-/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. What can't be read is
-/// `no-store`.
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. An unreadable field counts
+/// as `no-store`.
 struct CacheDirectives: Equatable, Sendable {
     private var arguments: [String: String] = [:]
 
@@ -17,7 +17,7 @@ struct CacheDirectives: Equatable, Sendable {
             let name = directive[..<(equals ?? directive.endIndex)].trimmed.lowercased()
             guard !name.isEmpty, arguments[name] == nil else { continue }
             let argument = equals.map { directive[directive.utf8.index(after: $0)...].trimmed } ?? ""
-            // By characters, a filter takes quadratic time for some emoji.
+            // Filtering by characters takes quadratic time for some emoji.
             arguments[name] = String(decoding: argument.utf8.filter { $0 != UInt8(ascii: "\"") }, as: UTF8.self)
         }
     }
@@ -34,8 +34,8 @@ struct CacheDirectives: Equatable, Sendable {
         return TimeInterval(min(Int64(argument) ?? .max, Int64(Int32.max)))
     }
 
-    /// Whether the server has to be asked before each use (§5.2.2.4). So it has for what forbids storing, which only a program or a
-    /// protocol class stores.
+    /// Whether the server has to be asked before each use (§5.2.2.4). That includes responses that forbid storing, which only a program or
+    /// a protocol class stores.
     var forbidUseUnasked: Bool { contains("no-cache") || contains("no-store") }
 
     /// Whether the directive is there without an argument.

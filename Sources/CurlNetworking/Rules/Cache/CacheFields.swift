@@ -1,9 +1,9 @@
 import Foundation
 
 extension ResponseHead {
-    /// As stored with the decoded body.
+    /// The head as stored with the decoded body.
     var stored: ResponseHead {
-        // First: Transfer-Encoding, which isn't stored, says whether the length is the body's.
+        // Decoded first: Transfer-Encoding, which isn't stored, says whether the length is the body's.
         let fields = decodedFields.map { HeaderField(name: $0.key, value: $0.value) }
         return ResponseHead(version: version, status: status, fields: fields).removing(CacheFields.unstorable(in: self))
     }
@@ -35,7 +35,7 @@ enum CacheFields {
         return updated
     }
 
-    /// Whether 304s have made the head larger than any that is received: each may have brought other fields.
+    /// Whether 304s have made the head larger than any received one may be: each may have added fields.
     static func areTooMany(in head: ResponseHead) -> Bool {
         head.fields.count > HeadParser.maximumFields || head.fields.byteCount > HeadParser.maximumSize
     }
@@ -67,14 +67,14 @@ enum CacheFields {
         }
     }
 
-    /// What is no date is compared as a text.
+    /// Values that aren't dates are compared as text.
     private static func isSameDate(_ a: String, _ b: String) -> Bool {
         guard a != b else { return true }
         guard let a = HTTPDate.parse(a), let b = HTTPDate.parse(b) else { return false }
         return a == b
     }
 
-    /// Whether `head`, the response to a HEAD, is about another representation than a stored response to GET (§4.3.5).
+    /// Whether `head`, the response to a HEAD, is about a representation other than a stored response to GET (§4.3.5).
     static func isOther(_ head: ResponseHead, than stored: ResponseHead) -> Bool {
         if head.status != stored.status { return true }
         if let tag = head["ETag"], tag.opaqueTag != stored["ETag"]?.opaqueTag { return true }

@@ -4,7 +4,7 @@ import Foundation
 struct CacheFreshness: Equatable, Sendable {
     let age: TimeInterval
     let lifetime: TimeInterval
-    /// The response's own, which decide about its use as well.
+    /// The response's own directives, which also govern its use.
     let directives: CacheDirectives
 
     /// How long it has been stale; negative while it is fresh.
@@ -21,7 +21,7 @@ struct CacheFreshness: Equatable, Sendable {
     /// §4.2.3; infinite if it is unknown.
     static func age(_ head: ResponseHead, requested: Date?, received: Date?, now: Date) -> TimeInterval {
         let date = head["Date"].flatMap(HTTPDate.parse)
-        // A clock that has been set back since says nothing.
+        // If the clock has been set back since, it says nothing.
         if let received, now.timeIntervalSince(received) < -60 { return .infinity }
         guard let received = received ?? date else { return .infinity }
         let apparent = date.map { max(0, received.timeIntervalSince($0)) } ?? 0
@@ -55,7 +55,7 @@ struct CacheFreshness: Equatable, Sendable {
 
     private static let longestGuess: TimeInterval = 7 * 24 * 60 * 60
 
-    /// Whether responses with that status may be stored without being told (RFC 9110 §15.1), except 206.
+    /// Whether responses with that status are heuristically cacheable (RFC 9110 §15.1), except 206.
     static func isHeuristic(_ status: Int) -> Bool {
         switch status {
         case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true

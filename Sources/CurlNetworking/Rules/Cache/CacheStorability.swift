@@ -2,7 +2,7 @@ import Foundation
 
 /// Whether a response is stored (RFC 9111 §3), by a cache that is private to its program.
 enum CacheStorability {
-    /// `head` is of a complete response to a request with that demand.
+    /// Whether a complete response with `head`, to a request with that demand, is stored.
     static func isStorable(
         _ head: ResponseHead,
         for demand: CacheDemand,
@@ -19,7 +19,7 @@ enum CacheStorability {
         return isExplicit || CacheFreshness.isHeuristic(head.status)
     }
 
-    /// Whether neither `head` nor its directives forbid it to every cache, shared or private.
+    /// Whether neither `head` nor its directives forbid storing to every cache, shared or private.
     static func permitsStoring(_ head: ResponseHead, _ directives: CacheDirectives) -> Bool {
         !directives.contains("no-store") && !CacheVariant.names(of: head).contains("*")
             // Otherwise it is unknown which fields may be stored.
@@ -76,13 +76,13 @@ enum CacheStorability {
     }
 }
 
-/// Whose requests a response may answer, as far as the way decides that by which it came.
+/// Whose requests a response may answer, as far as that depends on how it arrived.
 enum CacheAudience: Sendable {
     case everyone
-    /// Everyone's if the response is marked `public`, otherwise nobody's: its server may know who asked by credentials, or a client
-    /// certificate, that later requests don't come with before they are asked for it (§3.5).
+    /// Everyone's if the response is marked `public`, otherwise none: its server may have identified the user by credentials, or a client
+    /// certificate, which later requests don't carry until asked (§3.5).
     case everyoneIfPublic
-    /// Perhaps it wasn't the server that answered.
+    /// The answer may not be the server's.
     case nobody
 
     func permitsStoring(_ directives: CacheDirectives) -> Bool {
@@ -104,9 +104,9 @@ enum CacheVariant {
     /// Not a field: whom the session trusts with the request, other than the system's authorities.
     static let trust = ":trust"
 
-    /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users, and `Host`, which
-    /// is set only by a program that asks a server for another site than its URL's. And `trust`, since a cache may serve sessions that trust
-    /// other authorities.
+    /// The request's fields to store: those named in `Vary`, and always `Authorization`, since a cache may serve many users, `Host`, which
+    /// a program sets only to ask a server for a site other than its URL's, and `trust`, since a cache may serve sessions that trust other
+    /// authorities.
     static func fields(of head: ResponseHead, value: (String) -> String?) -> [HeaderField] {
         let names = Set(names(of: head)).union(["authorization", "host", trust])
         return names.sorted().compactMap { name in value(name).map { HeaderField(name: name, value: $0) } }

@@ -74,8 +74,8 @@ enum CacheValidation {
         return freshness.staleness <= allowed
     }
 
-    /// Whether a request without a response has failed because its server is out of reach (RFC 5861 §4). Any other failure, such as a
-    /// certificate that isn't trusted, is the program's to know.
+    /// Whether a request failed without a response because its server is unreachable (RFC 5861 §4). Any other failure, such as an untrusted
+    /// certificate, must reach the program.
     static func isUnreachable(after code: URLError.Code) -> Bool {
         switch code {
         case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet, .timedOut,
@@ -88,6 +88,6 @@ enum CacheValidation {
     /// The statuses that count as server errors.
     static let errorStatuses: Set<Int> = [500, 502, 503, 504]
 
-    /// Whether a response with that status leaves open what the server would have answered in order, or without haste.
+    /// Whether a response with that status leaves open what a working server, or a less busy one, would have answered.
     static func isInconclusive(_ status: Int) -> Bool { status == 429 || status >= 500 }
 }

@@ -6,7 +6,8 @@ struct CookieAcceptance {
     let isPublicSuffix: (String) -> Bool
 
     /// The cookies in `fields`, the values of the `Set-Cookie` fields in a response from `url`. Of several with the same key, the last
-    /// counts. A response sets no more than one domain may have, however many domains its host belongs to: the first ones are left out.
+    /// counts. A response sets no more cookies than one domain may have, however many domains its host belongs to: the first ones are left
+    /// out.
     func cookies(from fields: [String], at url: URL, mainDocument: URL?, now: Date) -> [HTTPCookie] {
         guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
         var accepted: [Accepted] = []
@@ -27,15 +28,14 @@ struct CookieAcceptance {
         return accepted.suffix(CookieIndex.maximumPerDomain).compactMap { HTTPCookie(properties: $0.properties) }
     }
 
-    /// Those of `cookies`, which the program has made, that a response from `url` could set. At most as many as one response
-    /// sets.
+    /// Those of `cookies`, made by the program, that a response from `url` could set; at most as many as one response sets.
     func acceptable(_ cookies: [HTTPCookie], at url: URL, mainDocument: URL?) -> [HTTPCookie] {
         guard let target = CookieTarget(url), accepts(target, mainDocument: mainDocument) else { return [] }
         let accepted = cookies.filter { cookie in
             guard var parsed = SetCookieParser.parsed(cookie) else { return false }
             let isHostOnly = !cookie.domain.hasPrefix(".")
             if isHostOnly, parsed.domain == target.host { parsed.domain = nil }
-            // Only an address or a public suffix has a domain without a dot: one for all of its hosts is refused.
+            // An address or a public suffix has a domain without a leading dot: a cookie for all of its hosts is refused.
             guard let domain = domain(of: parsed, from: target) else { return false }
             return (isHostOnly || domain.hasPrefix(".")) && isSetSecurely(parsed, domain: domain, from: target)
         }
@@ -65,10 +65,10 @@ struct CookieAcceptance {
     /// the domain.
     private func domain(of cookie: ParsedCookie, from target: CookieTarget) -> String? {
         guard let domain = cookie.domain else { return target.host }
-        // The list has no names that end in a dot: "com." would get past it, and be for all hosts "….com.".
+        // The list has no names that end in a dot: "com." would pass, and be for all hosts "….com.".
         guard !domain.hasSuffix(".") else { return nil }
         if target.isAddress || isPublicSuffix(domain) { return domain == target.host ? domain : nil }
-        // Above its site, others have names: a public suffix can have a parent that is none.
+        // Domains above the site are shared: a public suffix can have a parent that is none.
         let site = PublicSuffixList.site(of: target.host, isSuffix: isPublicSuffix)
         return target.domainMatches(domain) && CookieMatching.domain(domain, matches: site) ? "." + domain : nil
     }

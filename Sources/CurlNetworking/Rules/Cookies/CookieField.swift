@@ -1,7 +1,6 @@
 /// The value of a `Cookie` field (RFC 6265 §5.4).
 enum CookieField {
-    /// The program's own cookies as it has written them, but for what would be an empty one at their end, then the stored ones with other
-    /// names.
+    /// The program's own cookies as written, except for empty ones at the end, then the stored ones with other names.
     static func merge(_ own: Substring, with stored: String) -> String {
         let names = Set(own.split(separator: ";").map(name))
         var value = own.trimmed

@@ -51,7 +51,7 @@ extension CookieIndex {
             if let other = self.cookie(inPlaceOf: new) {
                 if other.isSecure, !isSecureOrigin { continue }
                 remove(other.key)
-                // What removes the new one from the storage removes this one.
+                // Removing the new one from the storage also removes this one.
                 if other.isInStorage { new.isInStorage = true }
             }
             if let older = self[new.key] {
@@ -81,8 +81,8 @@ extension CookieIndex {
         return removed.map { .remove($0) }
     }
 
-    /// Makes room in a full index. Next to what has expired, what sites have beyond one domain's share goes first: otherwise a site with many
-    /// hosts could evict the cookies of all others.
+    /// Makes room in a full index. After expired cookies, those that sites have beyond one domain's share go first: otherwise a site with
+    /// many hosts could evict the cookies of all others.
     private mutating func removeFirst(
         _ excess: Int,
         _ added: Set<CookieKey>,
@@ -106,7 +106,7 @@ extension CookieIndex {
         return first + rest.compactMap { remove($0) }
     }
 
-    /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then those of the lowest `rank`, of these the oldest.
+    /// The cookies to remove first (RFC 6265bis §5.7): expired ones, then those of the lowest `rank`, the oldest first.
     private static func first(
         _ count: Int,
         of cookies: [StoredCookie],
@@ -122,7 +122,7 @@ extension CookieIndex {
         return sorted.prefix(count).map { cookies[$0.index].key }
     }
 
-    /// Another cookie that the storage would replace by `new`: it tells cookies apart by the concatenation of domain, path and name.
+    /// Another cookie that the storage would replace with `new`: it distinguishes cookies by the concatenation of domain, path and name.
     private func cookie(inPlaceOf new: StoredCookie) -> StoredCookie? {
         let length = new.key.path.utf8.count + new.key.name.utf8.count
         return cookies(ofDomain: new.key.domain).first { other in

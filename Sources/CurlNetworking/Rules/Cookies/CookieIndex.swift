@@ -42,7 +42,7 @@ struct CookieIndex: Sendable {
         return cookies
     }
 
-    /// The cookies of each site that has more than `limit`: a domain that somebody has registered, with all below it.
+    /// The cookies of each site that has more than `limit`. A site is a registered domain with all domains below it.
     func cookies(ofSitesWithMoreThan limit: Int) -> [[StoredCookie]] {
         guard count > limit else { return [] }
         let sites = Dictionary(grouping: domains.keys) { PublicSuffixList.site(of: $0) }
@@ -52,7 +52,7 @@ struct CookieIndex: Sendable {
         }
     }
 
-    /// Returns the cookie as it is then: one that replaces another keeps its creation time.
+    /// Returns the cookie as inserted: one that replaces another takes over its creation time.
     @discardableResult
     mutating func insert(_ cookie: StoredCookie) -> StoredCookie {
         var cookie = cookie
@@ -90,7 +90,7 @@ struct CookieIndex: Sendable {
         }
     }
 
-    /// The value of the `Cookie` field for `target`; nil if no cookie matches. Cookies that it has no room for are left out.
+    /// The value of the `Cookie` field for `target`; nil if no cookie matches. Cookies that don't fit are left out.
     func fieldValue(for target: CookieTarget, now: Date) -> String? {
         let sent = sentPairs(for: target, now: now)
         return sent.isEmpty ? nil : sent.map(\.pair).joined(separator: Self.separator)
@@ -115,6 +115,6 @@ struct CookieIndex: Sendable {
 
     private static let separator = "; "
 
-    /// In bytes, as libcurl has it. Servers refuse requests with more, so any host could shut others of its domain off with its cookies.
+    /// In bytes, as in libcurl. Servers refuse requests with more, so a host's cookies could lock clients out of others of its domain.
     static let maximumField = 8190
 }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What the stock storage's file doesn't keep of a cookie, as the cookie's comment, which it does keep and RFC 6265 has no use for: such as
-/// `Secure; HttpOnly; Created=784111777.25`. Earlier versions wrote only `Secure`.
+/// What the stock storage's file doesn't keep of a cookie, written as the cookie's comment, which it keeps and RFC 6265 doesn't use, such
+/// as `Secure; HttpOnly; Created=784111777.25`. Earlier versions wrote only `Secure`.
 struct CookieNote: Equatable, Sendable {
     private(set) var isSecure = false
     private(set) var isHTTPOnly = false
@@ -12,7 +12,7 @@ struct CookieNote: Equatable, Sendable {
         (self.isSecure, self.isHTTPOnly, self.created) = (isSecure, isHTTPOnly, created)
     }
 
-    /// nil for a comment that has nothing of this. Anybody may have written it: what can't be read is skipped.
+    /// nil for a comment with none of this. Any program may have written it: unreadable parts are skipped.
     init?(_ comment: String?) {
         guard let comment else { return nil }
         for part in comment.split(separator: ";").map(\.trimmed) {

@@ -29,8 +29,8 @@ struct CookieTarget: Equatable, Sendable {
         CookieMatching.path(self.path, matches: path)
     }
 
-    /// The path of a cookie without one (§5.1.4): up to the last slash, and no longer than an attribute may be. Otherwise each cookie from a
-    /// long URL would take as much memory as that.
+    /// The path of a cookie without one (§5.1.4): up to the last slash, and no longer than an attribute may be. Otherwise each cookie from
+    /// a long URL would take as much memory as the URL.
     var defaultPath: String {
         let beginning = path.utf8.prefix(SetCookieParser.maximumAttributeSize + 1)
         guard path.hasPrefix("/"), let slash = beginning.lastIndex(of: UInt8(ascii: "/")), slash > path.startIndex

@@ -1,9 +1,9 @@
 import Foundation
 
 extension HTTPCookie {
-    /// The same cookie with these values, but for the time of its creation, which is now.
+    /// A copy with these values, created now.
     func with(isSecure: Bool, isHTTPOnly: Bool, comment: String?) -> HTTPCookie {
-        // The stock cookie doesn't read its properties in the form in which it shows them.
+        // The stock cookie doesn't read its properties in the form in which it returns them.
         var properties: [HTTPCookiePropertyKey: Any] = [
             .name: name, .value: value, .domain: domain, .path: path, .version: "\(version)",
             .discard: isSessionOnly ? "TRUE" : "FALSE",

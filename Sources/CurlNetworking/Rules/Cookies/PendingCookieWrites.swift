@@ -4,12 +4,12 @@
 /// one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
 struct PendingCookieWrites {
     private struct Noted {
-        /// Where the change comes in its batch: that of the earliest change it replaces.
+        /// The change's place in its batch: that of the earliest change it replaces.
         let order: Int
         /// How many changes had been noted before it.
         let number: Int
         let change: CookieChange
-        /// The storage has a cookie with the key, or may have one: earlier changes don't tell when this one replaces them.
+        /// Whether the storage has a cookie with the key, or may have one: the earlier changes that this one replaces no longer tell.
         let isStored: Bool
     }
 
@@ -24,13 +24,13 @@ struct PendingCookieWrites {
     private var startedBatches = 0
     private var finishedBatches = 0
 
-    /// Nothing is waiting or being written.
+    /// Whether nothing is waiting or being written.
     var isEmpty: Bool { changes.isEmpty && current.isEmpty }
 
     /// How many cookies are waiting or being written.
     var count: Int { changes.count + current.count }
 
-    /// The latest change of a cookie that hasn't been written.
+    /// The latest unwritten change of a cookie.
     subscript(key: CookieKey) -> CookieChange? {
         if let change = changes[key]?.change { return change }
         return currentKeys.contains(key) ? current.first { $0.cookie.key == key } : nil
@@ -51,12 +51,12 @@ struct PendingCookieWrites {
 
     // MARK: - The program's changes
 
-    /// The storage is known: what the program changes there from now on comes after everything noted so far.
+    /// The storage has been compared: what the program changes there from now on comes after everything noted so far.
     mutating func markCompared() {
         comparedCount = notedCount
     }
 
-    /// The program has changed the cookie in the storage since that was last compared. A change noted before is dropped.
+    /// The program has changed the cookie in the storage since the last comparison. A change noted before that is dropped.
     mutating func giveWay(_ key: CookieKey) {
         if let noted = changes[key], noted.number < comparedCount { changes[key] = nil }
     }
@@ -84,14 +84,14 @@ struct PendingCookieWrites {
         return nil
     }
 
-    /// The changes that were taken have been written.
+    /// The taken changes have been written.
     mutating func finish() {
         current = []
         currentKeys = []
         if batch.isEmpty { finishedBatches = startedBatches }
     }
 
-    /// The changes that were taken haven't been written: they come first again, unless there are later ones.
+    /// The taken changes haven't been written: they come first again, unless there are later ones.
     mutating func putBack() {
         for change in current.reversed() {
             let key = change.cookie.key

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The domains below which anybody can register a name, such as "com", "co.uk" and "github.io". No cookie may be set for them
-/// (RFC 6265 §5.3, <https://publicsuffix.org/list/>).
+/// The domains below which anyone can register a name, such as "com", "co.uk" and "github.io". No cookie may be set for them (RFC 6265
+/// §5.3, <https://publicsuffix.org/list/>).
 struct PublicSuffixList: Sendable {
     private var rules: Set<String> = []
     /// Parents of "*.parent".
@@ -46,15 +46,15 @@ struct PublicSuffixList: Sendable {
         byte <= 0x20
     }
 
-    // MARK: - The system's
+    // MARK: - The system's list
 
     /// By the system's list, or a guess without it. Never on a loop.
     static func isSuffix(_ domain: String) -> Bool {
         system?.contains(domain) ?? isProbablySuffix(domain)
     }
 
-    /// The part of `host` that somebody has registered: a public suffix and one label more. An address, or a public suffix, is its own site.
-    /// On a loop only once `system` has been read.
+    /// The registered part of `host`: a public suffix and one more label. An address, or a public suffix, is its own site. On a loop only
+    /// once `system` has been read.
     static func site(of host: String, isSuffix: (String) -> Bool = Self.isSuffix) -> String {
         guard !CookieMatching.isAddress(host), !isSuffix(host) else { return host }
         var site = host[...]

@@ -46,7 +46,7 @@ enum SetCookieParser {
         return cookie
     }
 
-    /// What a field that sets `cookie` would say; nil if no field can.
+    /// What a field that sets `cookie` would say; nil if no field can set it.
     static func parsed(_ cookie: HTTPCookie) -> ParsedCookie? {
         let texts = [cookie.name, cookie.value, cookie.domain, cookie.path]
         guard !texts.contains(where: { hasControlCharacter($0) || $0.utf8.contains(UInt8(ascii: ";")) }),
@@ -78,7 +78,8 @@ enum SetCookieParser {
         String(Substring(part).trimmed)
     }
 
-    /// §5.2.3, and in the form that domains are compared in (§5.1.2). nil, for the host only, if nothing follows the dot (RFC 6265bis §5.7).
+    /// The domain (§5.2.3), in the form in which domains are compared (§5.1.2). nil, for the host only, if nothing follows the dot (RFC
+    /// 6265bis §5.7).
     private static func domain(_ value: String) -> String? {
         let domain = value.hasPrefix(".") ? String(value.dropFirst()) : value
         if domain.isEmpty { return nil }

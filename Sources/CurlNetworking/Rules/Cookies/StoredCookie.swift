@@ -20,7 +20,7 @@ struct CookieKey: Hashable, Sendable {
 
 /// A cookie with the values that look-ups compare, read once.
 struct StoredCookie: Sendable {
-    /// As it was before it was in a file.
+    /// With its attributes from before it was in a file.
     private(set) var cookie: HTTPCookie
     let key: CookieKey
     let isSecure: Bool
@@ -31,10 +31,10 @@ struct StoredCookie: Sendable {
     let pair: String?
     /// In seconds since 2001. A cookie that replaces another keeps its time (RFC 6265bis §5.7).
     var created: Double
-    /// False while only the index has it: the storage gets it with the next batch, unless it is removed before.
+    /// False while only the index has it: the storage gets it with the next batch, unless it is removed first.
     var isInStorage: Bool
 
-    /// - Parameter ports: Other ones than the cookie's; nil for those.
+    /// - Parameter ports: Ports in place of the cookie's; nil for the cookie's.
     init(_ cookie: HTTPCookie, isInStorage: Bool = false, ports: [Int]? = nil) {
         let note = CookieNote(cookie.comment)
         let isSecure = cookie.isSecure || note?.isSecure ?? false
@@ -47,14 +47,14 @@ struct StoredCookie: Sendable {
         expires = cookie.expiresDate
         self.ports = ports ?? cookie.portList?.map(\.intValue) ?? []
         pair = Self.pair(key.name, cookie.value)
-        // Nobody could know a time that was yet to come.
+        // A noted time after the cookie's own can't be true.
         let made = cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double ?? 0
         created = min(note?.created ?? made, made)
         self.isInStorage = isInStorage
     }
 
-    /// With what the storage's file doesn't keep in the comment. A session cookie isn't in the file, and a program's own comment makes way only
-    /// where the cookie would be sent over http without.
+    /// A copy whose comment has what the storage's file doesn't keep. A session cookie isn't in the file, and a program's own comment is
+    /// replaced only if the cookie would otherwise be sent over http.
     var noted: StoredCookie {
         let hasOwnComment = cookie.comment != nil && CookieNote(cookie.comment) == nil
         guard expires != nil, isSecure || !hasOwnComment else { return self }

@@ -85,7 +85,7 @@ enum ErrorTable {
     static func code(for failure: TransferFailure) -> URLError.Code {
         if let code = tlsCode(for: failure) { return code }
         return switch (failure.code, failure.systemErrno) {
-        // libcurl has lost the connection on which it had sent the request, and got no other to send it again.
+        // libcurl lost the connection on which it had sent the request, and got no other on which to resend it.
         case (.couldntConnect, _) where hasBegun(failure), (.couldntResolveHost, _) where hasBegun(failure):
             .networkConnectionLost
         case (.couldntConnect, ENETUNREACH), (.couldntConnect, ENETDOWN): .notConnectedToInternet
@@ -108,13 +108,13 @@ enum ErrorTable {
         failure.phase == .sending || failure.phase == .receiving
     }
 
-    /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and lines of a proxy's answer that it has no room for. Its text
+    /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and overlong lines of a proxy's answer. Its text
     /// distinguishes them.
     private static func blamesServer(_ text: String) -> Bool {
         text.contains("chunk") || text.contains("CONNECT response too large")
     }
 
-    /// For certificates that aren't trusted, and for alerts about the client's: with TLS 1.3 those arrive after the handshake, instead of a
+    /// The code for untrusted certificates, and for alerts about the client's: with TLS 1.3 these arrive after the handshake, instead of a
     /// response (RFC 8446 §4.4.2.4).
     private static func tlsCode(for failure: TransferFailure) -> URLError.Code? {
         switch failure.code {
@@ -182,7 +182,7 @@ extension URLError {
     /// The value of NSURLErrorFailingURLStringErrorKey, which is deprecated but widely used.
     private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
-    /// A copy whose failing URL, if it names one, is another.
+    /// A copy with `change` applied to its failing URL, if it names one.
     func changingURL(_ change: (URL) -> URL) -> URLError {
         guard let url = userInfo[NSURLErrorFailingURLErrorKey] as? URL else { return self }
         let other = change(url)
@@ -193,14 +193,14 @@ extension URLError {
         return URLError(code, userInfo: userInfo.merging(names) { $1 })
     }
 
-    /// A copy that is about a request to `url`, unless it names another URL already.
+    /// A copy that is about a request to `url`, unless it already names one.
     func with(url: URL?) -> URLError {
         guard let url, userInfo[NSURLErrorFailingURLErrorKey] == nil else { return self }
         let names: [String: Any] = [NSURLErrorFailingURLErrorKey: url, Self.failingURLStringKey: url.absoluteString]
         return URLError(code, userInfo: userInfo.merging(names) { own, _ in own })
     }
 
-    /// An error about a file as one about a request to `url`, which names the file.
+    /// Turns an error about a file into one about a request to `url` that names the file.
     func forRequest(to url: URL?) -> URLError {
         guard let url, let file = failingURL else { return self }
         let info = changingURL { _ in url }.userInfo.merging([NSFilePathErrorKey: file.path]) { $1 }

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Why a file can't be read: what file URLs and uploads say about one.
+/// Why a file can't be read, for file URLs and uploads.
 enum FileFault: Error, Equatable {
     /// The system refuses.
     case unreadable(SystemError)

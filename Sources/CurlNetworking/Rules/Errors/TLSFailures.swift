@@ -20,7 +20,7 @@ extension CertificateProblem {
     /// nil if the transfer failed for another reason.
     init?(_ code: CurlCode, verification: Int, text: String) {
         switch code {
-        // libcurl compares the host by itself, and says only in its text that it is another.
+        // libcurl compares the host itself, and reports a mismatch only in its text.
         case .peerFailedVerification where verification <= X509Result.unspecified && text.contains("subject name"):
             self = .wrongHost
         case .peerFailedVerification:
@@ -41,8 +41,8 @@ extension CertificateProblem {
 }
 
 extension TransferFailure {
-    /// Why the server's certificate isn't trusted, as OpenSSL numbers it, also where libcurl itself has found that it is another host's; 0
-    /// for no reason.
+    /// OpenSSL's number for why the server's certificate isn't trusted, even if libcurl itself found it to be another host's; 0 for no
+    /// reason.
     var openSSLVerification: Int {
         guard verification <= X509Result.unspecified,
             CertificateProblem(code, verification: verification, text: text) == .wrongHost
@@ -59,7 +59,7 @@ struct TLSAlert: Equatable {
 
     /// nil unless libcurl's `text` has OpenSSL's error for a received alert, such as "error:0A00045C:SSL routines::…".
     init?(in text: String) {
-        // Newer versions have "TLS connect error: " in front of it.
+        // Newer versions prefix it with "TLS connect error: ".
         guard let start = text.range(of: "error:", options: .backwards) else { return nil }
         let digits = text[start.upperBound...].prefix { $0.isHexDigit }
         guard digits.count == 8, let code = UInt32(digits, radix: 16) else { return nil }

@@ -1,24 +1,24 @@
 import CurlTransport
 
-/// Whether a transfer that is over has brought the response, whatever libcurl thinks of it.
+/// Whether a finished transfer has brought the response, whatever libcurl reports.
 enum CompletionPolicy {
     struct Circumstances {
-        /// The response ends with its head: libcurl would wait for a body.
+        /// Whether the response ends with its head, where libcurl would wait for a body.
         var endsWithHead = false
-        /// The response is the task's own.
+        /// Whether the response is the task's own.
         var isWanted = true
-        /// How much of its body has arrived, in bytes; before it is decoded.
+        /// How much of its body has arrived, in bytes before decoding.
         var arrivedCount: Int64 = 0
-        /// libcurl was kept from looking at the response's length.
+        /// Whether libcurl was kept from looking at the response's length.
         var ignoresLength = false
-        /// TLS hasn't announced the end of the connection, which alone delimits the body.
+        /// Whether TLS hasn't announced the end of the connection, which alone delimits the body.
         var isTruncated = false
-        /// libcurl has taken the end of the request's body.
+        /// Whether libcurl has taken the end of the request's body.
         var hasSentBody = false
         var quirks = CurlQuirks.current
     }
 
-    /// What the task fails with; nil if it has its response.
+    /// The failure that the task ends with; nil if it has its response.
     ///
     /// - Parameter failure: What libcurl reports.
     static func failure(
@@ -37,7 +37,7 @@ enum CompletionPolicy {
         }
         // libcurl takes 101 for an interim response, and misses the final one when the connection ends, or when HEAD asks for no more.
         if failure.code == .gotNothing { return nil }
-        // libcurl was kept from sending an answered request again, for which it has dropped the body of one of these responses.
+        // libcurl was kept from resending an answered request, for which it had dropped the body of one of these responses.
         if failure.code == .abortedByCallback {
             return [407, 417].contains(head.status) ? nil : .brokenOff
         }
@@ -48,7 +48,7 @@ enum CompletionPolicy {
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure
     }
 
-    /// Whether only HTTP/2 says where the body after `head` ends.
+    /// Whether only HTTP/2's framing says where the body after `head` ends.
     static func isEndedByHTTP2(_ head: ResponseHead) -> Bool {
         head.version.hasPrefix("HTTP/2") && length(after: head) == nil
     }
@@ -66,7 +66,7 @@ enum CompletionPolicy {
 }
 
 extension TransferFailure {
-    /// The failure with which we have ended the transfer, as one to send: the server closed the connection while there was nothing to send.
+    /// The failure with which we ended the transfer, as a send error: the server closed the connection while there was nothing to send.
     var ofUnsentBody: TransferFailure {
         var failure = self
         failure.code = .sendError
@@ -74,7 +74,7 @@ extension TransferFailure {
         return failure
     }
 
-    /// The same where libcurl has lost the server's answer: see `ReplayPolicy.isLossOfAnswer`.
+    /// The same if libcurl lost the server's answer: see `ReplayPolicy.isLossOfAnswer`.
     var ofLostAnswer: TransferFailure {
         var failure = self
         failure.text =
@@ -82,7 +82,7 @@ extension TransferFailure {
         return failure
     }
 
-    /// What libcurl counts as success: the server closed the connection within the head.
+    /// A success to libcurl: the server closed the connection within the head.
     static let noHead = TransferFailure(
         code: .gotNothing,
         text: "The server closed the connection before the response's head was complete.",

@@ -24,7 +24,7 @@ enum ConnectivityPolicy {
         }
     }
 
-    /// Whether a transfer that got this far was still on its way to the host, and has sent nothing of its request: looking up the name,
+    /// Whether a transfer that got this far was still on its way to the host, and had sent nothing of its request: looking up the name,
     /// connecting, at TLS, asking a proxy for a tunnel, or logging in to an FTP server.
     static func isBeforeRequest(_ phase: TransferPhase?) -> Bool {
         switch phase {

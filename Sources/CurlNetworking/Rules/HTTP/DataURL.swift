@@ -8,7 +8,7 @@ struct DataURL: Equatable {
     var charset: String?
     var content: Data
 
-    /// Throws `badURL` if the URL is damaged.
+    /// Throws `badURL` if the URL is malformed.
     init(_ url: URL) throws(URLError) {
         // A fragment isn't part of the data (RFC 3986 §3.5); a query is.
         let text = url.absoluteString.prefix { $0 != "#" }

@@ -18,7 +18,7 @@ struct HeadParser {
     /// In each head. Only a hostile server sends nearly as many, and a field costs far more memory and time than its bytes.
     static let maximumFields = 5000
     private var size = 0
-    /// How much larger they may be all together, in bytes.
+    /// How much larger they may be together, in bytes.
     var allowance = 0
 
     fileprivate struct StatusLine {
@@ -29,7 +29,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or without a clear length of the body; or too large trailers.
+        /// Too large, with too many fields, or without a clear length of the body; or trailers that are too large.
         case malformed
         /// Without a status line.
         case unparsable
@@ -78,7 +78,7 @@ struct HeadParser {
         return head.hasContradictingLengths ? .malformed : .complete(head)
     }
 
-    /// An obsolete line folding (RFC 9112 §5.2) continues the value above. libcurl doesn't find a transfer coding there, and would take the
+    /// Obsolete line folding (RFC 9112 §5.2) continues the value above. libcurl doesn't find a transfer coding there, and would take the
     /// chunks for the body.
     private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
         guard let last = fields.indices.last else { return .incomplete }
@@ -95,7 +95,7 @@ struct HeadParser {
         return fields.count > Self.maximumFields ? .malformed : .incomplete
     }
 
-    /// With white space before its colon, libcurl doesn't find the field, as others may (RFC 9112 §5.1).
+    /// libcurl doesn't find a field with white space before its colon; other recipients may (RFC 9112 §5.1).
     private var lastSaysLength: Bool {
         ["Content-Length", "Transfer-Encoding"].contains { fields.index(of: $0, from: fields.count - 1) != nil }
     }
@@ -114,7 +114,7 @@ extension HeadParser.StatusLine {
         self.init(version: String(decoding: line[..<space], as: UTF8.self), status: status)
     }
 
-    /// Whether it is a digit, or two with a dot between them (RFC 9112 §2.3). Of another version, libcurl takes the status to be 200.
+    /// Whether it is a digit, or two with a dot between them (RFC 9112 §2.3). With any other version, libcurl takes the status to be 200.
     private static func isVersion(_ text: Slice<UnsafeRawBufferPointer>) -> Bool {
         guard let first = text.first, first.isASCIIDigit else { return false }
         let rest = text.dropFirst()

@@ -1,7 +1,6 @@
 import Foundation
 
-/// Finds a response's head in bytes as they arrive (RFC 9112 §2.2), on connections on which libcurl doesn't, and refuses what libcurl
-/// refuses.
+/// Finds a response's head in bytes as they arrive (RFC 9112 §2.2), on connections where libcurl doesn't, and refuses what libcurl refuses.
 struct HeadReader {
     enum Event {
         case incomplete
@@ -17,7 +16,7 @@ struct HeadReader {
     private var line: [UInt8] = []
     private var expected = Expected.statusLine
 
-    /// What the line is to be.
+    /// What the line must be.
     private enum Expected {
         case statusLine
         /// Or the head's end.
@@ -62,7 +61,7 @@ struct HeadReader {
 
     private static let versions = ["HTTP/1.1 ".utf8, "HTTP/1.0 ".utf8]
 
-    /// What is expected after this line; false if it is something else.
+    /// Sets what is expected after this line. Returns false if the line is unexpected.
     private mutating func advance() -> Bool {
         switch (expected, line[0]) {
         case (.statusLine, _):

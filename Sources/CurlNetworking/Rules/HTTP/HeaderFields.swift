@@ -8,8 +8,7 @@ struct HeaderField: Sendable, Equatable, Codable {
 
 /// The fields of a response, in the order of arrival.
 ///
-/// They are kept in bytes, and become text when somebody asks for it: most fields of most responses are only looked for by name, which needs no
-/// strings.
+/// They are kept as bytes, and become text on demand: most fields of most responses are only looked up by name, which needs no strings.
 struct HeaderFields: Sendable, Equatable {
     /// All names and values, in UTF-8, without what separates them on the wire.
     private var bytes: [UInt8] = []
@@ -31,9 +30,9 @@ struct HeaderFields: Sendable, Equatable {
         for field in fields { append(field) }
     }
 
-    // MARK: - What was received
+    // MARK: - Received fields
 
-    /// Adds a field as it was received, but with spaces for what could end a line where the value is sent back (RFC 9110 §5.5).
+    /// Adds a field as received, but with spaces for what could end a line if the value is sent back (RFC 9110 §5.5).
     mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count
         add(name)
@@ -57,8 +56,8 @@ struct HeaderFields: Sendable, Equatable {
         }
     }
 
-    /// What isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves
-    /// count, and are percent-encoded.
+    /// Text that isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves count, and are
+    /// percent-encoded.
     private mutating func add(_ received: UnsafeRawBufferPointer, of place: Place? = nil) {
         // Validating takes five times as long, and hardly any field needs it.
         if received.reduce(0, |) < 0x80 || String(validating: received, as: UTF8.self) != nil {
@@ -80,7 +79,7 @@ struct HeaderFields: Sendable, Equatable {
         bytes.append(Self.hexDigits[Int(byte & 0xF)])
     }
 
-    /// Of all names and values.
+    /// The length of all names and values.
     var byteCount: Int { bytes.count }
 
     private func text(_ range: Range<Int>) -> String {
@@ -128,7 +127,7 @@ struct HeaderFields: Sendable, Equatable {
         bytes.withUnsafeBufferPointer { Int64(digits: UnsafeBufferPointer(rebasing: $0[places[index].value])) }
     }
 
-    /// Without making strings: whether the values of two fields are the same to the letter.
+    /// Whether the values of two fields are identical; makes no strings.
     func haveSameValue(_ first: Int, _ second: Int) -> Bool {
         bytes[places[first].value].elementsEqual(bytes[places[second].value])
     }

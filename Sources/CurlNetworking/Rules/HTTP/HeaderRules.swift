@@ -21,8 +21,8 @@ enum HeaderRules {
         return fields
     }
 
-    /// The fields of `httpAdditionalHeaders`, whose values programs give any type, always in the same order. An Optional counts as what is in
-    /// it, and without that, like NSNull, it is no field. Of names that differ only in case, the first in the order of ASCII counts.
+    /// The fields of `httpAdditionalHeaders`, whose values may be of any type, always in the same order. An Optional counts as its content;
+    /// an empty one, like NSNull, is no field. Of names that differ only in case, the first in ASCII order counts.
     static func additional(_ dictionary: [AnyHashable: Any]) -> [HeaderField] {
         let all = dictionary.compactMap { name, value in
             text(of: value).map { HeaderField(name: "\(name)", value: $0) }
@@ -30,8 +30,8 @@ enum HeaderRules {
         return withoutDoubles(all)
     }
 
-    /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes one
-    /// of them, in each process another. The first in the order of ASCII counts.
+    /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes
+    /// one of them, a different one in each process. The first in ASCII order counts.
     static func withoutDoubles(_ request: URLRequest) -> URLRequest {
         guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(fields.keys) else {
             return request
@@ -50,7 +50,7 @@ enum HeaderRules {
         }
     }
 
-    /// Of names that differ only in case, the first in the order of ASCII.
+    /// Of names that differ only in case, the first in ASCII order.
     private static func withoutDoubles(_ fields: [HeaderField]) -> [HeaderField] {
         var once: [HeaderField] = []
         once.appendMissing(fields.sorted { $0.name < $1.name })
@@ -75,7 +75,7 @@ enum HeaderRules {
         }
     }
 
-    /// Whether it doesn't end its line (RFC 9110 §5.5).
+    /// Whether the text doesn't end its line (RFC 9110 §5.5).
     static func isValue(_ text: String) -> Bool {
         !text.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
     }
@@ -106,7 +106,7 @@ extension [HeaderField] {
         }
     }
 
-    /// Appends each of `others` whose name none has yet.
+    /// Appends each of `others` whose name isn't there yet.
     fileprivate mutating func appendMissing(_ others: [HeaderField]) {
         // Comparing is several times faster than folding, where there are few.
         guard count + others.count > 16 else {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Finds a response's body in bytes as they arrive (RFC 9112 §6 and §7), on connections on which libcurl doesn't.
+/// Finds a response's body in bytes as they arrive (RFC 9112 §6 and §7), on connections where libcurl doesn't.
 struct MessageBody {
     struct Violation: Error, Equatable {
         let description: String
@@ -11,7 +11,7 @@ struct MessageBody {
     }
 
     private enum State {
-        /// So many bytes are left; nil for all up to the connection's end.
+        /// With the number of bytes left; nil for all up to the connection's end.
         case bytes(UInt64?)
         /// In the line that begins a chunk; with the size so far, nil before the first digit.
         case chunkSize(UInt64?)
@@ -26,10 +26,10 @@ struct MessageBody {
     }
 
     private var state: State
-    /// Of what surrounds the chunks, since the last one that had bytes.
+    /// The bytes around the chunks, since the last chunk that had any.
     private var overhead = 0
 
-    /// In bytes: chunk extensions and trailers aren't kept, but mustn't go on for ever.
+    /// In bytes: chunk extensions and trailers aren't kept, but mustn't continue for ever.
     private static let maximumOverhead = 100 * 1024
 
     /// The body after `head`, the answer to a request with `method`.
@@ -53,7 +53,7 @@ struct MessageBody {
 
     var isComplete: Bool { if case .complete = state { true } else { false } }
 
-    /// Whether the connection's end is that of the body.
+    /// Whether the body may end with the connection.
     var mayEnd: Bool {
         switch state {
         case .bytes(nil), .complete: true

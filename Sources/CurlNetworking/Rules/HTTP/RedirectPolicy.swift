@@ -6,8 +6,8 @@ enum RedirectPolicy {
         /// Deliver the response: it isn't a redirect.
         case deliver
         case follow(URLRequest)
-        /// The request, which a delegate is shown, has a scheme to which no redirect may lead: fail, unless the delegate takes the response or
-        /// chooses another place.
+        /// The request, which a delegate is shown, has a scheme to which no redirect may lead: fail, unless the delegate takes the response
+        /// or chooses another destination.
         case refuse(URLRequest, URLError)
         case fail(URLError)
     }
@@ -21,7 +21,7 @@ enum RedirectPolicy {
         count: Int,
         unixSocket: (URL) -> CurlOptions.UnixSocket?
     ) -> Decision {
-        // For an FTP URL, it is an HTTP proxy that says so.
+        // For an FTP URL, the redirect is an HTTP proxy's.
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head["Location"], !location.isEmpty,
             let base = request.url, Scheme(base)?.isFTP != true
         else { return .deliver }
@@ -51,7 +51,7 @@ enum RedirectPolicy {
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
     }
 
-    /// Whether a delegate's `answer` to a redirect that is refused still has a URL of the scheme to which none may lead.
+    /// Whether a delegate's `answer` to a refused redirect still has a URL of the scheme to which none may lead.
     static func isRefused(_ answer: URLRequest, like refused: URLRequest) -> Bool {
         answer.url?.scheme?.lowercased() == refused.url?.scheme?.lowercased()
     }
@@ -75,15 +75,15 @@ enum RedirectPolicy {
         return next
     }
 
-    /// For URLs of any scheme; only http and https URLs have an origin.
+    /// Compares URLs of any scheme; only http and https URLs have an origin.
     static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
         if let one = Origin(a), let other = Origin(b) { return one == other }
         return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host?.lowercased() == b.host?.lowercased()
             && a.port == b.port
     }
 
-    /// Why a redirect that a protocol class has reported isn't followed if no class takes its `target`: it must not lead to files or
-    /// processes on this machine.
+    /// Why a redirect reported by a protocol class isn't followed if no class takes its `target`: it must not lead to files or processes on
+    /// this machine.
     ///
     /// - Parameter unixSocket: As for `decision`.
     static func refusal(

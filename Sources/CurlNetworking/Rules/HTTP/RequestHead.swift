@@ -9,7 +9,7 @@ struct RequestHead {
     let host: String
     var fields: [HeaderField]
 
-    /// - Parameter lines: As libcurl would be given them: "Name: value", "Name;" for an empty value, "Name:" for none.
+    /// - Parameter lines: In the form that libcurl takes: "Name: value", "Name;" for an empty value, "Name:" for none.
     init(method: String, target: String, host: String, lines: [String]) {
         (self.method, self.target, self.host) = (method, target, host)
         fields = lines.compactMap(HeaderField.init(line:))
@@ -28,7 +28,7 @@ struct RequestHead {
 }
 
 extension HeaderField {
-    /// A line as libcurl is given it; nil for one that says that there is to be no such field.
+    /// A field from a line in libcurl's form; nil for a line that removes the field.
     init?(line: String) {
         guard let end = line.firstIndex(where: { $0 == ":" || $0 == ";" }) else { return nil }
         let value = line[line.index(after: end)...].drop { $0 == " " }

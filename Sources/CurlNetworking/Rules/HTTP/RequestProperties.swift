@@ -20,7 +20,7 @@ enum RequestProperties {
         all(request.value(forHTTPHeaderField: fieldName))[key]
     }
 
-    /// False if a property list can't hold the value.
+    /// Returns false if a property list can't hold the value.
     static func set(_ value: Any, forKey key: String, in request: NSMutableURLRequest) -> Bool {
         guard PropertyListSerialization.propertyList([key: value], isValidFor: .binary) else { return false }
         var properties = all(request.value(forHTTPHeaderField: fieldName))

@@ -3,7 +3,7 @@ import CurlTransport
 /// The libcurl options that a program may not set on a transfer, because the session relies on its own values. The documentation's page on
 /// escape hatches lists them too; a test compares the two.
 enum ReservedOptions {
-    /// The options, grouped by the reason.
+    /// The options, grouped by reason.
     static let groups: [(reason: String, names: [String])] = [
         (
             "The request says where to and what is sent.",

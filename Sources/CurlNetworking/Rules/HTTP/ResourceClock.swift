@@ -23,7 +23,7 @@ struct ResourceClock: Equatable, Sendable {
         }
     }
 
-    /// Starts or stops the clock. False if it already was running or stopped.
+    /// Starts or stops the clock. Returns false if it was already running or stopped.
     mutating func setRunning(_ isRunning: Bool, at now: MonotonicTime) -> Bool {
         switch (state, isRunning) {
         case (.stopped(let rest), true):

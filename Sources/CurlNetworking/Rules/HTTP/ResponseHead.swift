@@ -15,7 +15,7 @@ struct ResponseHead: Sendable, Equatable, Codable {
         self.init(version: version, status: status, fields: HeaderFields(fields))
     }
 
-    /// In place of "HTTP/1.1", where an FTP server's replies were translated into a head.
+    /// In place of "HTTP/1.1", if an FTP server's replies were translated into a head.
     static let versionOfFTP = "FTP"
 
     var isOfFTP: Bool { version == Self.versionOfFTP }
@@ -37,8 +37,8 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return fields.values(of: name).joined(separator: ", ")
     }
 
-    /// The fields for the body as it is delivered: without a length that isn't its own, because it was coded or came in chunks (RFC 9112
-    /// §6.3), and with one that the server has repeated as a single number (RFC 9110 §8.6).
+    /// The fields for the body as it is delivered: without a length that isn't its own, because it was coded or chunked (RFC 9112 §6.3),
+    /// and with a length that the server repeated as a single number (RFC 9110 §8.6).
     var decodedFields: [String: String] {
         var combined = fields.combined
         guard let index = fields.index(of: "Content-Length") else { return combined }
@@ -65,8 +65,8 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return lengths.allSatisfy { $0 == first } ? Int64(digits: first.utf8) : nil
     }
 
-    /// Whether it is unknown where the body ends: the lengths aren't one number, or it is too large for one, or a transfer
-    /// coding lets the body go on to the connection's end (RFC 9112 §6.3).
+    /// Whether it is unknown where the body ends: the lengths aren't one number, or one too large, or a transfer coding lets the body
+    /// extend to the connection's end (RFC 9112 §6.3).
     var hasContradictingLengths: Bool {
         guard let first = fields.index(of: "Content-Length") else { return false }
         if fields.contains("Transfer-Encoding") { return !isChunked }
@@ -80,8 +80,8 @@ struct ResponseHead: Sendable, Equatable, Codable {
         return !isOneNumber && repeatedLength == nil
     }
 
-    /// Whether others may take the body's end to be elsewhere: there are chunks and a length, or chunks in HTTP/1.0, which
-    /// has none. What follows on the connection may be meant to be taken for another response (RFC 9112 §6.1, §6.3).
+    /// Whether other recipients may see the body's end elsewhere: there are chunks and a length, or chunks in HTTP/1.0, which has none.
+    /// Later bytes on the connection may be meant to pass for another response (RFC 9112 §6.1, §6.3).
     var hasDoubtfulEnd: Bool {
         fields.contains("Transfer-Encoding") && (fields.contains("Content-Length") || version == "HTTP/1.0")
     }
@@ -112,7 +112,7 @@ extension ResponseHead {
 }
 
 extension String {
-    // With contiguous bytes, which are several times faster than the view.
+    // Uses contiguous bytes, which are several times faster than the view.
 
     func isEqualIgnoringASCIICase(to other: String) -> Bool {
         guard utf8.count == other.utf8.count else { return false }
@@ -185,7 +185,7 @@ extension URLError {
 }
 
 extension URLResponse {
-    /// In place of an `HTTPURLResponse` whose initialiser has failed: it is declared to, though FoundationNetworking's doesn't.
+    /// Stands in for an `HTTPURLResponse` whose initialiser failed: it is declared to, though FoundationNetworking's doesn't.
     static func unknown(at url: URL) -> URLResponse {
         URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
     }

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// What a server has, described well enough to ask for the rest of it later.
+/// What a server has, described well enough to request the rest of it later.
 struct Representation: Equatable, Sendable {
     var validator: Resumption.Validator
     /// In bytes; nil if the server hasn't said.
@@ -15,7 +15,7 @@ struct Resumption: Equatable, Sendable {
     var validator: Validator
     /// nil if the server hasn't said.
     var completeLength: Int64?
-    /// This task has appended a part already. A server that doesn't know the length can only say that there is no more.
+    /// Whether this task has already appended a part. A server that doesn't know the length can only say that there is no more.
     var followsPart = false
 
     /// Identifies the server's representation (RFC 9110 §8.8).
@@ -86,7 +86,7 @@ enum ResumePolicy {
 
     enum Ending: Equatable, Sendable {
         case complete
-        /// The server sent a part of the rest, which it may.
+        /// The server sent a part of the rest, as it may.
         case askForRest
         /// It sent more than it announced: none of it can be trusted.
         case askAgain
@@ -94,7 +94,7 @@ enum ResumePolicy {
         case fail
     }
 
-    /// What it means that an appended body ended when the file had `length` bytes.
+    /// What to do if an appended body ended when the file had `length` bytes.
     static func ending(at length: Int64, from offset: Int64, end: Int64, completeLength: Int64?) -> Ending {
         if length > min(end, completeLength ?? end) { return .askAgain }
         if length == completeLength { return .complete }
@@ -120,8 +120,8 @@ enum ResumePolicy {
         request.httpBody?.isEmpty ?? true && request.httpBodyStream == nil
     }
 
-    /// What to resume with later, once some of the body that follows `head` is there; nil if it can't be resumed: the request, or the
-    /// session with its `additional` fields, wants only a part, or the body doesn't begin at the first byte.
+    /// What to resume with later, once some of the body after `head` has arrived; nil if the download can't be resumed: the request, or the
+    /// session with its `additional` fields, asks for only a part, or the body doesn't begin at the first byte.
     static func representation(
         of head: ResponseHead,
         to request: URLRequest,
@@ -136,7 +136,7 @@ enum ResumePolicy {
         case 200:
             return Representation(validator: validator, completeLength: head.contentLength)
         case 206:
-            // Nobody has asked for a part. Its own length isn't the representation's.
+            // No part was requested. Its own length isn't the representation's.
             guard let range = head.contentRange, range.bytes?.lowerBound == 0 else { return nil }
             return Representation(validator: validator, completeLength: range.completeLength)
         default:
@@ -150,13 +150,13 @@ enum ResumePolicy {
         return .lastModified(date)
     }
 
-    /// A weak tag doesn't promise the same bytes. Where there is one, a date must not be sent in its place (RFC 9110 §13.1.5).
+    /// A weak tag doesn't promise the same bytes. If there is one, a date must not be sent in its place (RFC 9110 §13.1.5).
     private static func isStrong(tag: String) -> Bool {
         tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.count >= 2
     }
 
     /// A representation that was modified in the second it was sent may change again within that second; without the server's time it isn't
-    /// known whether it was (RFC 9110 §8.8.2.2). FTP never says the time.
+    /// known whether it was (RFC 9110 §8.8.2.2). FTP never gives the time.
     private static func isStrong(lastModified: String, of head: ResponseHead) -> Bool {
         guard let modified = HTTPDate.parse(lastModified) else { return false }
         guard head.version.hasPrefix("HTTP/") else { return true }

@@ -1,12 +1,12 @@
 /// How long to wait before the next attempt: longer each time up to a limit, with jitter.
 struct RetryBackoff: Sendable {
     private(set) var failures = 0
-    /// How far the work had come when attempts were last worth making again.
+    /// The position of the last progress that counted.
     private var furthest: Int64 = 0
 
     static let shortest = Duration.milliseconds(500)
     static let longest = Duration.seconds(60)
-    /// How much further an attempt has to come for the next one to be made soon: a byte for each would mean attempts without end.
+    /// How much further an attempt has to get for the next one to be made soon: one byte each would mean endless attempts.
     static let minimumProgress: Int64 = 64 * 1024
 
     /// The delay after another failure. `jitter` is a random number from 0 to 1 that makes the delay up to a quarter shorter.
@@ -22,8 +22,8 @@ struct RetryBackoff: Sendable {
         failures = 0
     }
 
-    /// The work has come as far as `position`, in bytes: if that is well beyond where it has been, attempts are worth making again. One
-    /// that begins anew and ends where others did changes nothing.
+    /// The work has got as far as `position`, in bytes: if that is well beyond earlier positions, delays are short again. An attempt that
+    /// starts over and ends where others did changes nothing.
     mutating func noteProgress(to position: Int64) {
         guard position > furthest, position - furthest >= Self.minimumProgress else { return }
         furthest = position

@@ -16,13 +16,13 @@ struct TaskBudget: Equatable, Sendable {
     static let replays = 2
     /// Parts (206) that a resumed download may consist of: a server may send a large file in many parts, but not in tiny ones.
     static let parts = Allowance(count: 100, bytesForOneMore: 64 * 1024)
-    /// How often an upload may be resumed: a large one may be interrupted often, if ever more of it is sent. With the delays before them, those
-    /// of one that doesn't get ahead take some seconds.
+    /// How often an upload may be resumed: a large one may be interrupted often, as long as more of it gets sent. With their delays, those
+    /// of one without progress take some seconds.
     static let resumptions = Allowance(count: 5, bytesForOneMore: 256 * 1024)
     /// Pieces of which an upload may consist: a server may take a large one in many, but not in tiny ones.
     static let pieces = Allowance(count: 100, bytesForOneMore: 64 * 1024)
-    /// For each this many bytes of a request's body, one byte more of informational responses may come than otherwise: they may tell how much
-    /// of it has arrived.
+    /// For every this many bytes of a request's body, one more byte of informational responses is allowed: they may tell how much of it has
+    /// arrived.
     static let bytesPerInformationalByte: Int64 = 128
 
     /// `count`, and one more for every `bytesForOneMore` bytes that the task has sent or received.
@@ -75,7 +75,7 @@ struct TaskBudget: Equatable, Sendable {
         )
     }
 
-    /// An upload to `url` is about to be resumed, or begun anew; the task has sent `length` bytes of it, none counted twice.
+    /// An upload to `url` is about to be resumed, or started over; the task has sent `length` bytes of it, none counted twice.
     mutating func spendResumption(of url: URL?, at length: Int64) throws(URLError) {
         resumptionCount += 1
         guard !Self.resumptions.covers(resumptionCount, at: length) else { return }

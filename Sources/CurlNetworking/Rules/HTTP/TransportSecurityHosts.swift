@@ -7,7 +7,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
         /// nil for never.
         var expires: Date?
         var includesSubdomains: Bool
-        /// When a response last changed it; for what comes from a file, `distantPast`. Not in files.
+        /// When a response last changed it; `distantPast` for an entry from a file. Not in files.
         var noted = Date.distantPast
 
         func isExpired(at now: Date) -> Bool {
@@ -19,11 +19,11 @@ struct TransportSecurityHosts: Equatable, Sendable {
     private(set) var entries: [String: Entry] = [:]
     /// False if only a part of the file was read: replacing the file would remove the rest.
     var isWhole = true
-    /// How many of `entries` never expire. Only files that programs fill have such, so they don't count towards the limit.
+    /// How many of `entries` never expire. Only files written by programs have such entries, so they don't count towards the limit.
     private var lastingCount = 0
     private var expiringCount: Int { entries.count - lastingCount }
 
-    /// Of those that expire.
+    /// The limit on entries that expire.
     static let maximumCount = 10_000
     private static let maximumLines = 4 * maximumCount
 
@@ -43,7 +43,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
         return IPAddress.isIPv4(name) ? nil : name
     }
 
-    /// Whether `host` requires https, or a domain above it that includes its subdomains (§8.2).
+    /// Whether https is required by `host`, or by a domain above it that includes its subdomains (§8.2).
     func contains(_ host: String, now: Date) -> Bool {
         guard !entries.isEmpty, let name = Self.name(of: host) else { return false }
         if let entry = entries[name], !entry.isExpired(at: now) { return true }
@@ -65,7 +65,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
         }
         let expires = Date(timeIntervalSince1970: (now.timeIntervalSince1970 + Double(field.maximumAge)).rounded(.down))
         let entry = Entry(expires: expires, includesSubdomains: field.includesSubdomains, noted: now)
-        // Each response of a busy host extends it: less than a minute isn't worth writing.
+        // Each response of a busy host extends it: less than a minute more isn't worth writing.
         if let known = entries[name], known.includesSubdomains == entry.includesSubdomains, let old = known.expires,
             old <= expires, expires.timeIntervalSince(old) < 60
         {
@@ -95,8 +95,8 @@ struct TransportSecurityHosts: Equatable, Sendable {
         if expiringCount > most { remove(expiringCount - most) }
     }
 
-    /// Removes `surplus` of those that expire: each time, of the site that has the most, the one that was noted longest ago. A site is all that
-    /// somebody has registered, so one with many hosts evicts its own, however long they are to last.
+    /// Removes `surplus` entries that expire: each time, of the site that has the most, the one noted longest ago. A site is a registered
+    /// domain and all below it, so one with many hosts evicts its own, however long they are to last.
     private mutating func remove(_ surplus: Int) {
         let latestFirst = entries.compactMap { name, entry in entry.expires.map { (entry.noted, $0, name) } }
             .sorted(by: >).map(\.2)
@@ -110,7 +110,7 @@ struct TransportSecurityHosts: Equatable, Sendable {
         for (_, index) in ranks.sorted(by: >).prefix(surplus) { entries[latestFirst[index]] = nil }
     }
 
-    /// Takes over when hosts were noted, which isn't in the file that the entries were read from.
+    /// Adopts the times when hosts were noted, which aren't in the file that the entries were read from.
     mutating func adoptDates(from known: TransportSecurityHosts) {
         for name in entries.keys { if let noted = known.entries[name]?.noted { entries[name]?.noted = noted } }
     }

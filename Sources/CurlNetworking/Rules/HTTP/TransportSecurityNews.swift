@@ -1,8 +1,8 @@
 import Foundation
 
-/// Changes of hosts that require https which haven't been written to their file.
+/// Unwritten changes to the hosts that require https.
 struct TransportSecurityNews: Sendable {
-    /// By the host's name; nil for one that is to be removed.
+    /// By the host's name; nil for one to be removed.
     private var changes: [String: TransportSecurityHosts.Entry?] = [:]
 
     var isEmpty: Bool { changes.isEmpty }
@@ -14,13 +14,13 @@ struct TransportSecurityNews: Sendable {
         limit(to: known)
     }
 
-    /// Leaves none.
+    /// Takes all changes.
     mutating func take() -> TransportSecurityNews {
         defer { self = TransportSecurityNews() }
         return self
     }
 
-    /// `older` couldn't be written.
+    /// Puts back `older`, which couldn't be written.
     mutating func putBack(_ older: TransportSecurityNews, known: TransportSecurityHosts) {
         changes.merge(older.changes) { newer, _ in newer }
         limit(to: known)
@@ -30,7 +30,7 @@ struct TransportSecurityNews: Sendable {
         for (name, entry) in changes { hosts.set(entry, for: name, now: now) }
     }
 
-    /// If nothing can be written there may be too many: then only hosts that are still known count.
+    /// If nothing can be written, there may be too many: then only changes of hosts that are still known count.
     private mutating func limit(to known: TransportSecurityHosts) {
         guard changes.count > TransportSecurityHosts.maximumCount else { return }
         changes = changes.filter { known.entries[$0.key] != nil }

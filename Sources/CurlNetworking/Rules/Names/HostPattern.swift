@@ -7,7 +7,7 @@ struct HostPattern: Hashable, Sendable {
         /// The domain with a dot in front.
         case below(String)
         case exactly(String)
-        /// In any zone, and an IPv4 address also where it is written as an IPv6 one.
+        /// In any zone; for an IPv4 address, also in IPv6 notation.
         case address(IPAddress)
     }
 
@@ -28,7 +28,7 @@ struct HostPattern: Hashable, Sendable {
         if host == "*" {
             (name, self.host) = (.any, nil)
         } else if host.hasPrefix("*.") {
-            // Below an address there is nothing.
+            // Nothing is below an address.
             guard let domain = Self.canonical(String(host.dropFirst(2))), !NameRules.isAddress(domain) else {
                 return nil
             }
@@ -53,13 +53,13 @@ struct HostPattern: Hashable, Sendable {
         return origin.host
     }
 
-    /// As ".example.com" has. After the last dot is the root's, which is empty.
+    /// As ".example.com" has. The root's label, after the last dot, is always empty.
     private static func hasEmptyLabel(_ host: String) -> Bool {
         host.split(separator: ".", omittingEmptySubsequences: false).dropLast().contains("")
     }
 
-    /// "example.com." is the same host as "example.com": an entry for one of them, which may have keys that the server must have, would
-    /// otherwise be avoided by the other.
+    /// "example.com." is the same host as "example.com": an entry for one of them, which may pin keys, could otherwise be bypassed with the
+    /// other.
     private static func withoutRoot(_ host: String) -> String {
         host.hasSuffix(".") ? String(host.dropLast()) : host
     }

@@ -2,8 +2,8 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// The one spelling of a host in which hosts are compared, and in which libcurl gets them: what is decided about a host is decided about
-/// the one that is connected to.
+/// The canonical spelling of hosts, in which they are compared and passed to libcurl: a decision about a host is about the one that is
+/// connected to.
 enum HostSpelling {
     /// `host`, percent-decoded and without brackets: a name in lower case and ASCII (UTS #46), or an address in its shortest form, IPv6
     /// with its zone. nil if it is none of these.
@@ -41,7 +41,7 @@ enum HostSpelling {
         return "\(shortest)%\(parts[1])"
     }
 
-    /// In bytes: that of an interface's name (netdevice(7)).
+    /// In bytes: the longest name of an interface (netdevice(7)).
     private static let longestZone = 15
 
     private static func ascii(_ host: String) -> String? {
@@ -54,8 +54,8 @@ enum HostSpelling {
         return mapped.utf8.allSatisfy(isUnreserved) ? mapped : nil
     }
 
-    /// In bytes of UTF-8. The form in ASCII, whose 255 bytes (RFC 1035 §2.3.4) stand for no more than that, takes quadratic time to find: a
-    /// server could name a longer host to keep a thread busy.
+    /// In bytes of UTF-8. Finding the ASCII form, whose 255 bytes (RFC 1035 §2.3.4) stand for no more than that, takes quadratic time: a
+    /// server could keep a thread busy with a longer host.
     private static let longestHost = 4 * 255
 
     /// RFC 3986 §2.3. libcurl takes no other characters in a host.

@@ -39,7 +39,7 @@ struct NameRules: Sendable {
         return hosts.first(\.names.unixSocket, for: origin) ?? session.unixSocket
     }
 
-    /// The host and port to connect to, where they are other than the origin's.
+    /// The host and port to connect to, if they aren't the origin's.
     func connectTo(for origin: Origin) -> String? {
         let target = connectTarget(for: origin)
         return target == origin ? nil : "\(HostSpelling.bracketed(target.host)):\(target.port)"

@@ -22,12 +22,12 @@ struct Origin: Hashable, Sendable {
         Origin(url, where: \.isFTP)
     }
 
-    /// Where a stream task connects to; nil for a host that is neither a name nor an address, and for a port that there isn't.
+    /// Where a stream task connects to; nil for a host that is neither a name nor an address, and for an invalid port.
     static func ofStream(host: String, port: Int) -> Origin? {
         guard (1...65_535).contains(port) else { return nil }
         let isBracketed = host.hasPrefix("[") && host.hasSuffix("]")
         let authority = isBracketed ? host : HostSpelling.bracketed(host)
-        // What is good for an http URL is good here.
+        // What is valid in an http URL is valid here.
         guard NameRules.isHost(isBracketed ? String(host.dropFirst().dropLast()) : host),
             let url = URL(string: "http://\(authority):\(port)/"), let origin = Origin(url)
         else { return nil }
@@ -42,8 +42,8 @@ struct Origin: Hashable, Sendable {
         return ofStream(host: host, port: port)
     }
 
-    /// The origin of an absolute URL without user name, if the host is spelled in it as here. nil for all others, for which a URL has to be
-    /// taken to pieces: each of its properties costs as much as this.
+    /// The origin of an absolute URL without user name, if the host is spelled in it as here. nil for all others, which have to be parsed
+    /// by `URL`: each of its properties costs as much as this.
     init?(plain text: String) {
         var text = text
         let parts = text.withUTF8 { bytes -> (Scheme, String, Int)? in
@@ -127,7 +127,7 @@ struct Origin: Hashable, Sendable {
             return nil
         }
         self.host = host
-        // Foundation has none for a number that no Int can be.
+        // Foundation has none for a number too large for an Int.
         port = url.port ?? (Self.hasPort(url) ? .max : defaultPort)
     }
 
@@ -156,7 +156,7 @@ struct Origin: Hashable, Sendable {
         Origin(scheme: scheme, host: host, port: port)
     }
 
-    /// The host as certificates name it, without an IPv6 address's zone, which means something to this machine only.
+    /// The host as certificates name it, without an IPv6 address's zone, which has a meaning only on this machine.
     var hostWithoutZone: String {
         host.contains(":") ? String(host.prefix { $0 != "%" }) : host
     }

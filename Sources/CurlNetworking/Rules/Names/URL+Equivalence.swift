@@ -6,7 +6,7 @@ extension URL {
     var equivalentText: String {
         var text = absoluteString
         let plain = Origin(plain: text)
-        // As most are: nothing is to be changed.
+        // As in most: nothing has to be changed.
         if let plain, text.withUTF8({ plain.isSpelledOut(in: $0) }) { return text }
         let end = text.utf8.firstIndex(of: UInt8(ascii: "#")) ?? text.endIndex
         guard let origin = plain ?? Origin(self), !origin.isUnixSocket else { return text.upTo(end) }
@@ -20,7 +20,7 @@ extension URL {
 }
 
 extension Origin {
-    /// Whether `text`, from which `init(plain:)` has made this, has a path, no fragment, and a port exactly if it needs one.
+    /// Whether `text`, from which `init(plain:)` made this, has a path, no fragment, and a port exactly if it needs one.
     fileprivate func isSpelledOut(in text: UnsafeBufferPointer<UInt8>) -> Bool {
         let rest = text[(scheme.rawValue.utf8.count + "://".utf8.count + host.utf8.count)...]
         guard !rest.contains(UInt8(ascii: "#")) else { return false }

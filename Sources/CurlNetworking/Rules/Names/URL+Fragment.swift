@@ -1,7 +1,7 @@
 import Foundation
 
 extension URL {
-    /// The same with `other`'s fragment, or without one.
+    /// This URL with `other`'s fragment, or without one.
     func withFragment(of other: URL) -> URL {
         let fragment = other.fragment(percentEncoded: true)
         guard fragment != self.fragment(percentEncoded: true),

@@ -1,8 +1,8 @@
 import Foundation
 
 extension URL {
-    /// What a server's `reference` (RFC 3986 §4.1) names, as seen from `base`. Characters that URLs can't have are percent-encoded, and
-    /// nothing else is: Foundation would encode the percent signs beside them, too. nil if it isn't one.
+    /// Resolves a server's `reference` (RFC 3986 §4.1) against `base`. Only characters that URLs can't have are percent-encoded: Foundation
+    /// would encode the percent signs beside them, too. nil if it isn't a reference.
     init?(reference: String, relativeTo base: URL) {
         let isValid = URL(string: reference, encodingInvalidCharacters: false) != nil
         guard let url = URL(string: isValid ? reference : Self.encoded(reference), relativeTo: base) else { return nil }
@@ -16,14 +16,14 @@ extension URL {
         return encoded + (fragment < reference.endIndex ? "#" + Self.encoded(reference[fragment...].dropFirst()) : "")
     }
 
-    /// What paths, queries and fragments may have, and percent signs.
+    /// Characters of paths, queries and fragments, and percent signs.
     private static let allowed = CharacterSet.urlQueryAllowed.union(["%"])
 
     private static func encoded(_ part: Substring) -> String {
         withoutStrayPercents(part).addingPercentEncoding(withAllowedCharacters: allowed) ?? String(part)
     }
 
-    /// With "%25" for percent signs that two hexadecimal digits don't follow.
+    /// With "%25" for percent signs not followed by two hexadecimal digits.
     private static func withoutStrayPercents(_ part: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = part.utf8

@@ -95,7 +95,7 @@ extension CurlOptions.ProxyServer {
         isSOCKS ? nil : URL(string: description).flatMap(Origin.init)
     }
 
-    /// With the host that `origin` has, so that libcurl doesn't read another one.
+    /// With its host spelled as in `origin`, so that libcurl doesn't read another one.
     var canonical: CurlOptions.ProxyServer {
         var server = self
         server.host = HostSpelling.canonical(HostSpelling.unbracketed(host)) ?? host
@@ -111,8 +111,8 @@ extension CurlOptions.ProxyServer {
         origin.map { Challenger(party: .proxy, origin: $0, configured: credential) }
     }
 
-    /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them. libcurl tunnels to another host and port than the
-    /// URL's, whatever the scheme (CURLOPT_CONNECT_TO).
+    /// Whether requests to `origin` go through a tunnel, so that the proxy doesn't see them. libcurl tunnels to a host and port other than
+    /// the URL's, whatever the scheme (CURLOPT_CONNECT_TO).
     func tunnels(to origin: Origin, connectingElsewhere: Bool = false) -> Bool {
         !isSOCKS && (origin.isSecure || origin.isStream || alwaysTunnels || connectingElsewhere)
     }

@@ -3,9 +3,9 @@ import Foundation
 /// The course of an upload that may be resumed: what the server has, and what its answers mean (draft-ietf-httpbis-resumable-upload §4). A
 /// value without side effects; `UploadStep` carries out its verdicts.
 struct UploadCourse: Equatable, Sendable {
-    /// What the current request is.
+    /// The kind of the current request.
     enum Stage: Equatable, Sendable {
-        /// Nothing of this protocol.
+        /// A request outside this protocol.
         case plain
         /// The upload's own, with the body from its beginning and the offer to resume it.
         case creating
@@ -45,13 +45,13 @@ struct UploadCourse: Equatable, Sendable {
     }
 
     private(set) var stage = Stage.plain
-    /// Where the upload can be resumed; nil as long as the server hasn't offered it.
+    /// Where the upload can be resumed; nil until the server has offered it.
     private(set) var resource: UploadResource?
     /// How much the server is known to have, in bytes.
     private(set) var acknowledged: Int64 = 0
     /// Of the whole body, in bytes; nil if unknown.
     private(set) var length: Int64?
-    /// How much of the body the transport has been given, at most: by this task, and by earlier ones that have left resume data.
+    /// The most of the body that the transport has been given: by this task, or by earlier ones that left resume data.
     private(set) var sent: Int64 = 0
     /// How many bytes the task has sent, whatever servers say about them. None counts twice, even if the upload starts over: so this never
     /// exceeds the length of the body.
@@ -62,36 +62,36 @@ struct UploadCourse: Equatable, Sendable {
     private var start: Int64?
     /// The offset after the last byte that the current request has sent.
     private var reached: Int64 = 0
-    /// How much a request may append, as the server says, in bytes; nil for any number.
+    /// How much a request may append according to the server, in bytes; nil for any number.
     private var limit: Int64?
-    /// How much one may append at most after something, perhaps on the way, has refused more as too large; nil if nothing has.
+    /// The most that one may append since the server, or an intermediary, refused more as too large; nil if none has.
     private var tolerated: Int64?
-    /// The upload's own request was too large, and none of its pieces has been taken yet. It isn't offered again then.
+    /// Whether the upload's own request was too large, and none of its pieces has been taken yet. Then resuming isn't offered again.
     private(set) var isRefusedAsWhole = false
 
-    /// The server refuses rests as too large without saying how much it takes: smaller ones than this aren't tried.
+    /// If the server refuses rests as too large without saying how much it takes, pieces smaller than this aren't tried.
     private static let smallestPiece: Int64 = 64 * 1024
     /// Whether everything may be sent again though the server may have processed it: the method is idempotent, or the program wants it.
     private(set) var mayRepeat = false
 
     // MARK: - Requests
 
-    /// A request that has nothing to do with the protocol, or nothing any more.
+    /// Begins a request outside the protocol, or no longer in it.
     mutating func beginPlain() {
         let (gained, furthest, isRefusedAsWhole) = (gained, furthest, isRefusedAsWhole)
         self = UploadCourse()
         (self.gained, self.furthest, self.isRefusedAsWhole) = (gained, furthest, isRefusedAsWhole)
     }
 
-    /// The upload's own request, with a body of `length` bytes.
+    /// Begins the upload's own request, with a body of `length` bytes.
     mutating func beginCreating(length: Int64?, mayRepeat: Bool) {
         beginPlain()
         (stage, self.length, self.mayRepeat) = (.creating, length, mayRepeat)
     }
 
-    /// An upload that was interrupted earlier, at `resource`. The program has asked for it: so all of it may be sent again.
+    /// Resumes an upload that was interrupted earlier, at `resource`. The program asked for that, so all of it may be sent again.
     ///
-    /// - Parameter sent: How much of it earlier tasks have sent, as far as known.
+    /// - Parameter sent: How much of it earlier tasks sent, as far as known.
     mutating func beginAsking(_ resource: UploadResource, acknowledged: Int64, sent: Int64, length: Int64?) {
         beginPlain()
         (stage, self.resource, self.length, mayRepeat) = (.asking, resource, length, true)
@@ -113,7 +113,7 @@ struct UploadCourse: Equatable, Sendable {
 
     // MARK: - Answers
 
-    /// An informational response to a request for `url`. The first resource that it offers counts, and no offset that can't be.
+    /// Notes an informational response to a request for `url`. The first resource offered counts; impossible offsets don't.
     mutating func note(_ head: ResponseHead, to url: URL) {
         guard head.status == 104, head.uploadVersion != nil else { return }
         switch stage {
@@ -127,7 +127,7 @@ struct UploadCourse: Equatable, Sendable {
         acknowledged = max(acknowledged, offset)
     }
 
-    /// The response to a request for `url`. Redirects and challenges that others have acted on don't count.
+    /// Handles the response to a request for `url`. Redirects and challenges that other steps have acted on don't count.
     mutating func receive(_ head: ResponseHead, to url: URL?) -> Verdict {
         switch stage {
         case .plain:
@@ -140,7 +140,7 @@ struct UploadCourse: Equatable, Sendable {
         case .appending(let rest):
             noteLimit(head)
             if head.isUploadComplete == true {
-                // It can't be, after a piece that isn't the last.
+                // The upload can't be complete after a piece that isn't the last.
                 return (200...299).contains(head.status) && !rest.isLast ? fail(.contradiction) : delivered()
             }
             switch head.status {
@@ -154,7 +154,7 @@ struct UploadCourse: Equatable, Sendable {
         }
     }
 
-    /// Whether the upload is too large only as a whole: then it says how much a request may append.
+    /// Whether the upload is too large only as a whole: then the answer says how much a request may append.
     private mutating func takesPieces(_ head: ResponseHead) -> Bool {
         guard head.status == 413, head.isUploadComplete != true else { return false }
         noteLimit(head)
@@ -163,7 +163,7 @@ struct UploadCourse: Equatable, Sendable {
         return true
     }
 
-    /// Whether something on the way has answered, and the upload's own response is missing.
+    /// Whether an intermediary has answered, and the upload's own response is missing.
     private static func isMissing(_ head: ResponseHead) -> Bool {
         ReplayPolicy.isTemporary(status: head.status) && head.isUploadComplete != true
     }
@@ -177,8 +177,8 @@ struct UploadCourse: Equatable, Sendable {
         if let new = head.uploadAppendLimit { limit = new }
     }
 
-    /// The next request sends what follows `offset`. A body of unknown length is sent as a whole: only after a request has begun could it
-    /// be told whether its piece is the last.
+    /// The next request sends what follows `offset`. A body of unknown length is sent as a whole: whether a piece is the last would be
+    /// known only after its request had begun.
     private mutating func append(from offset: Int64) {
         var rest = UploadRest(from: offset, of: length)
         let most = min(limit ?? .max, tolerated ?? .max)
@@ -195,7 +195,7 @@ struct UploadCourse: Equatable, Sendable {
         return .appendNext
     }
 
-    /// A request with `rest` was too large. False if a smaller one makes no sense.
+    /// A request with `rest` was too large. Returns false if a smaller one makes no sense.
     private mutating func shrink(_ rest: UploadRest) -> Bool {
         guard let length = rest.length, length > Self.smallestPiece else { return false }
         if limit.map({ $0 >= length }) ?? true { tolerated = length / 2 }
@@ -218,7 +218,7 @@ struct UploadCourse: Equatable, Sendable {
         acknowledged = offset
         noteLimit(head)
         if head.isUploadComplete == true {
-            // What was sent last is the end if the length isn't known.
+            // If the length isn't known, what was sent last is the end.
             guard offset == length ?? sent else { return fail(.contradiction) }
             beginPlain()
             return .deliverComplete(offset)
@@ -259,14 +259,14 @@ struct UploadCourse: Equatable, Sendable {
         self.start = start
     }
 
-    /// An upload of which something hadn't been sent can't have been processed: it begins anew.
+    /// An upload that wasn't sent in full can't have been processed: it starts over.
     private mutating func gone(_ status: Int) -> Verdict {
         let isIncomplete = length.map { sent < $0 } ?? false
         guard mayRepeat || isIncomplete || isRefusedAsWhole else { return fail(.gone(status: status)) }
         return startOver()
     }
 
-    /// Where the server has refused the whole and takes no pieces either, that brings its refusal.
+    /// If the server has refused the whole and takes no pieces either, this gets its refusal.
     private mutating func startOver() -> Verdict {
         beginPlain()
         return .startOver
@@ -274,7 +274,7 @@ struct UploadCourse: Equatable, Sendable {
 }
 
 extension UploadCourse.Fault {
-    /// The error of a task whose resource at `url` has answered so.
+    /// The error of a task whose resource at `url` gave such an answer.
     func error(_ url: URL?) -> URLError {
         let text =
             switch self {

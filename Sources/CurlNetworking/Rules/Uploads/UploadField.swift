@@ -11,7 +11,7 @@ enum UploadField {
     /// Those of requests.
     static let ofRequests = [version, complete, incomplete, offset, length]
 
-    /// Whether a program that has set the field speaks the protocol itself, or a similar one. The field's line will do.
+    /// Whether a program that has set the field speaks the protocol itself, or a similar one. `name` may be the field's whole line.
     static func isOfProtocol(_ name: String) -> Bool {
         ["Upload-", "Tus-"].contains { name.hasPrefixIgnoringASCIICase($0) }
     }
@@ -32,7 +32,7 @@ extension String {
 }
 
 extension ResponseHead {
-    /// The version of the draft that the server speaks; nil if it says none, or one that isn't known.
+    /// The version of the draft that the server speaks; nil if it names none, or an unknown one.
     var uploadVersion: UploadVersion? {
         structuredInteger(UploadField.version).flatMap { Int(exactly: $0) }.flatMap(UploadVersion.init)
     }
@@ -67,7 +67,7 @@ extension ResponseHead {
         structuredItem(name).flatMap(Self.structuredInteger)
     }
 
-    /// A number that isn't negative, nor larger than 15 digits (RFC 9651 §3.3.1). Other values count as none.
+    /// A non-negative number of at most 15 digits (RFC 9651 §3.3.1). Other values count as none.
     private static func structuredInteger(_ digits: String) -> Int64? {
         digits.utf8.count <= 15 ? Int64(digits: digits.utf8) : nil
     }

@@ -32,13 +32,13 @@ struct UploadResource: Codable, Equatable, Sendable {
         return origin == own || TransportSecurityHosts.secured(url).flatMap { Origin($0) } == origin
     }
 
-    /// Asks how much the server has. With the fields and settings of `request`, which has led to the resource, except those about its body, and
-    /// credentials for another origin.
+    /// A request that asks how much the server has, with the fields and settings of `request`, which led to the resource, except those
+    /// about its body, and credentials for another origin.
     func offsetRequest(like request: URLRequest) -> URLRequest {
         self.request("HEAD", like: request, version.offsetFields)
     }
 
-    /// Sends the rest of the body, or a piece of it.
+    /// A request that sends the rest of the body, or a piece of it.
     func appendRequest(like request: URLRequest, _ rest: UploadRest) -> URLRequest {
         self.request("PATCH", like: request, version.appendFields(rest))
     }
@@ -49,7 +49,7 @@ struct UploadResource: Codable, Equatable, Sendable {
         next.httpMethod = method
         next.httpBody = nil
         next.httpBodyStream = nil
-        // A stored response would tell of another time.
+        // A stored response would be out of date.
         next.cachePolicy = .reloadIgnoringLocalCacheData
         for name in (request.allHTTPHeaderFields ?? [:]).keys where UploadField.describesBody(name) {
             next.setValue(nil, forHTTPHeaderField: name)

@@ -1,4 +1,4 @@
-/// What a request sends of an upload of which the server has the beginning, in bytes.
+/// The part of an upload that a request sends when the server has the beginning, in bytes.
 struct UploadRest: Equatable, Sendable {
     /// How much the server has.
     let offset: Int64
@@ -11,7 +11,7 @@ struct UploadRest: Equatable, Sendable {
         (self.offset, self.total, self.end) = (offset, total, end)
     }
 
-    /// Of what the request sends; nil if unknown.
+    /// The length of what the request sends; nil if unknown.
     var length: Int64? { (end ?? total).map { max(0, $0 - offset) } }
 
     var isLast: Bool { end == nil }

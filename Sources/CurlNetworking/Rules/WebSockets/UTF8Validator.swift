@@ -4,10 +4,10 @@ struct UTF8Validator: Equatable {
     private var missing = 0
     private var next: ClosedRange<UInt8> = 0x80...0xBF
 
-    /// No character is cut off.
+    /// Whether no character is cut off.
     var isComplete: Bool { missing == 0 }
 
-    /// False if it isn't UTF-8, whatever follows.
+    /// Returns false if it isn't UTF-8, whatever follows.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {

@@ -22,7 +22,7 @@ struct WebSocketAssembler: ~Copyable {
     /// Of the current message.
     private var payload = CollectedBytes()
     private var control: [UInt8] = []
-    /// Consumed and produced since it was last asked for, in bytes.
+    /// The bytes consumed and produced since the last `takeInflatedCount()`.
     private var inflatedCount = 0
 
     /// A message whose end hasn't arrived yet.
@@ -42,7 +42,7 @@ struct WebSocketAssembler: ~Copyable {
         self.inflater = inflater
     }
 
-    /// Messages no longer count: from now on only control frames are looked into.
+    /// Skips messages from now on: only control frames are looked into.
     mutating func skipMessages() {
         skipsMessages = true
         inflater = nil
@@ -53,7 +53,7 @@ struct WebSocketAssembler: ~Copyable {
     /// Whether messages may be compressed.
     var inflates: Bool { inflater != nil }
 
-    /// How many bytes have been inflated, and come of it, since the last call.
+    /// How many bytes have been consumed and produced by inflating since the last call.
     mutating func takeInflatedCount() -> Int {
         defer { inflatedCount = 0 }
         return inflatedCount

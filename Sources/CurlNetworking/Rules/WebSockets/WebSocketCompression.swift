@@ -2,9 +2,9 @@
 struct WebSocketCompression: Equatable, Sendable {
     /// What the client asks for, or declares about itself.
     struct Offer: Equatable, Sendable {
-        /// The server is asked to compress each message by itself.
+        /// Whether the server is asked to compress each message by itself.
         var serverForgets = false
-        /// The client compresses each message by itself.
+        /// Whether the client compresses each message by itself.
         var clientForgets = false
         /// The server is asked for a window of no more than 2 to the power of this many bytes, from 8 to 15; nil for any.
         var serverWindowBits: Int?

@@ -15,7 +15,7 @@ struct WebSocketFrameHeader: Equatable, Sendable {
     var opcode: Opcode
     /// Whether it is the last frame of its message.
     var isFinal = true
-    /// The first reserved bit: the message is compressed (RFC 7692 §6).
+    /// The first reserved bit: whether the message is compressed (RFC 7692 §6).
     var isCompressed = false
     /// The payload's length, in bytes.
     var length: Int

@@ -14,7 +14,7 @@ struct WebSocketFrameParser {
         case payload(Int)
     }
 
-    /// The peer may set the first reserved bit.
+    /// Whether the peer may set the first reserved bit.
     private let allowsCompression: Bool
     private var state = State.header
     /// The header's bytes so far; the first ones are in the lowest bits.

@@ -13,7 +13,7 @@ enum WebSocketMessage: Equatable, Sendable {
         }
     }
 
-    /// Of its first frame.
+    /// The opcode of its first frame.
     var opcode: WebSocketFrameHeader.Opcode {
         if case .text = self { .text } else { .binary }
     }

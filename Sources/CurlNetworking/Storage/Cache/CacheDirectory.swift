@@ -35,7 +35,7 @@ final class CacheDirectory: Sendable {
     /// The result of reading an entry.
     enum Content {
         case none
-        /// It can't be used.
+        /// The entry can't be used.
         case damaged
         case entry(header: CacheFile.Header, description: [UInt8], body: Data, FileIdentity)
     }
@@ -81,15 +81,14 @@ final class CacheDirectory: Sendable {
         utimensat(AT_FDCWD, file(name), times, AT_SYMLINK_NOFOLLOW)
     }
 
-    /// Writes the entry, replacing any existing one. `growth` is how much more space is used than before, in bytes; nil if it couldn't be
-    /// written.
+    /// Writes the entry, replacing any existing one. `growth` is how much more space is used, in bytes. Returns nil if it can't be written.
     func write(_ name: String, head: [UInt8], body: Data) -> (identity: FileIdentity, growth: Int)? {
         guard isUsable else { return nil }
         let temporary = file("\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.temporarySuffix)")
         let descriptor = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
-        // The lock ends with the process: whoever gets it knows that the file was abandoned.
+        // The lock ends with the process: a process that gets it knows that the file was abandoned.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
             case .success = head.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) }),
             case .success = body.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) })
@@ -108,7 +107,7 @@ final class CacheDirectory: Sendable {
         return (FileIdentity(new), Self.room(for: head.count + body.count) - replaced)
     }
 
-    /// Returns how much space that frees, in bytes.
+    /// Returns how much space was freed, in bytes.
     @discardableResult
     func remove(_ name: String) -> Int {
         var status = stat()
@@ -118,8 +117,8 @@ final class CacheDirectory: Sendable {
 
     // MARK: - All entries
 
-    /// Lists the whole directory, and removes temporary files that killed processes left. Nothing where it is a symbolic link or another
-    /// user's: the files there are none of ours.
+    /// Lists the whole directory, and removes temporary files that killed processes left. Returns nothing if it is a symbolic link or
+    /// another user's: the files there aren't ours.
     func list() -> [Item] {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { return [] }
@@ -151,7 +150,7 @@ final class CacheDirectory: Sendable {
         )
     }
 
-    /// Removes the temporary file at `path`, unless a process is writing it: that holds the lock.
+    /// Removes the temporary file at `path`, unless a process that is writing it holds the lock.
     static func removeIfAbandoned(_ path: String) {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { return }
@@ -202,7 +201,7 @@ final class CacheDirectory: Sendable {
         return isComplete ? bytes : nil
     }
 
-    /// Into uninitialised memory, to save zeroing it.
+    /// Reads into uninitialised memory, to save zeroing it.
     private static func readData(_ descriptor: Int32, count: Int) -> Data? {
         guard count > 0 else { return Data() }
         guard let memory = malloc(count) else { return nil }
@@ -219,7 +218,7 @@ final class CacheDirectory: Sendable {
 }
 
 extension stat {
-    /// Whether it is a file of this user's that no other user has access to.
+    /// Whether it is this user's file, inaccessible to all others.
     fileprivate var isPrivateFile: Bool {
         st_mode & S_IFMT == S_IFREG && st_uid == geteuid() && st_mode & 0o077 == 0
     }

@@ -15,7 +15,7 @@ struct CacheLookups {
 
     func contains(_ key: String) -> Bool { lookups[key] != nil }
 
-    /// True if the caller must begin the look-up; otherwise one for the same key is under way.
+    /// Returns true if the caller must begin the look-up; otherwise one for the same key is under way.
     mutating func add(_ completion: @escaping Completion, for key: String) -> Bool {
         lookups[key, default: Lookup()].completions.append(completion)
         return lookups[key]?.completions.count == 1
@@ -30,7 +30,7 @@ struct CacheLookups {
         for key in lookups.keys { lookups[key]?.written = .some(nil) }
     }
 
-    /// The cache has answered with `found`. Returns the result, and what to call with it.
+    /// The cache has answered with `found`. Returns the result, and the completions to call with it.
     mutating func end(_ key: String, found: StoredResponse?) -> (response: StoredResponse?, completions: [Completion]) {
         let lookup = lookups.removeValue(forKey: key) ?? Lookup()
         return (lookup.written ?? found, lookup.completions)

@@ -17,23 +17,23 @@ protocol CacheStore: AnyObject, Sendable {
 
     var pendingResponses: PendingResponses { get }
 
-    /// What is known without asking the cache. `isInsistent`: the request can't do without the cache. Loop; never blocks.
+    /// What is known without asking the cache. `isInsistent` is whether the request can't do without the cache. Loop; never blocks.
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding
 
     /// Asks the cache. `completion` is called on a queue of the store.
     func lookUp(_ key: String, for request: URLRequest, completion: @escaping @Sendable (StoredResponse?) -> Void)
 
-    /// Stores `response` soon. If it returns true, the caller should wait a while: `completion` is called on a queue of the store once the
-    /// response is written.
+    /// Stores `response` soon. If it returns true, the caller should wait: `completion` is called on a queue of the store once the response
+    /// is written.
     func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool
 
     /// Stores `response` soon.
     func store(_ response: StoredResponse)
 
-    /// Removes what is stored for `url`, and what is on its way from there.
+    /// Removes what is stored for `url`, and what is in flight from there.
     func remove(_ url: URL)
 
-    /// Removes everything, and what is on its way. Blocks: not on a loop.
+    /// Removes everything, including what is in flight. Blocks: not on a loop.
     func removeAll()
 
     /// Returns when all pending writes are done. Blocks: not on a loop.
@@ -42,9 +42,9 @@ protocol CacheStore: AnyObject, Sendable {
 
 /// The stores of the caches that sessions use.
 enum CacheStores {
-    /// The longest look-up: a cache that takes longer may be on a file system that doesn't answer.
+    /// The longest look-up: a cache that takes longer may be on a file system that doesn't respond.
     static let lookupTimeout = Duration.seconds(10)
-    /// How long a task that is complete waits at most until its response is written.
+    /// The longest that a complete task waits for its response to be written.
     static let storeTimeout = Duration.seconds(1)
 
     static func store(over cache: URLCache) -> any CacheStore {

@@ -2,8 +2,8 @@ import Foundation
 
 /// The part of a cache that is on disk: responses by key, up to a total size. The least recently used are removed first.
 ///
-/// An entry's file is found by its key. The directory is listed only to count its size: after the first write, and whenever a sixteenth of the
-/// capacity has been written. Writes of other processes aren't counted until then. Every call may block.
+/// An entry's file is found by its key. The directory is listed only to count its size: after the first write, and whenever a sixteenth of
+/// the capacity has been written. Other processes' writes aren't counted in between. Every call may block.
 ///
 /// `@unchecked Sendable`: used by one thread at a time, on its owner's write queue.
 final class DiskCache: @unchecked Sendable {
@@ -23,7 +23,7 @@ final class DiskCache: @unchecked Sendable {
     /// The name of the file for `key`.
     static func name(for key: String) -> String { SHA256.digest(of: key.utf8) }
 
-    /// Writes `response`. nil if it doesn't fit or couldn't be written: then nothing is stored for its key.
+    /// Writes `response`. Returns nil if it doesn't fit or couldn't be written: then nothing is stored for its key.
     func store(_ response: StoredResponse, capacity: Int) -> CacheDirectory.FileIdentity? {
         let name = Self.name(for: response.key)
         let head = CacheFile.head(of: response)
@@ -64,7 +64,7 @@ final class DiskCache: @unchecked Sendable {
         var bytes = items.reduce(0) { $0 + $1.size }
         if bytes > capacity {
             let aim = capacity - capacity / 16
-            // The clock was ahead then: nothing would be used later for a long time.
+            // The clock was ahead then: for a long time, nothing else would count as used later.
             let latest = Date(timeIntervalSinceNow: 60)
             let used = { (item: CacheDirectory.Item) in item.used > latest ? .distantPast : item.used }
             for item in items.sorted(by: { used($0) < used($1) }) {

@@ -26,7 +26,7 @@ struct LeastRecentlyUsed<Value> {
     var count: Int { indices.count }
     var keys: some Collection<String> { indices.keys }
 
-    /// The value, without counting as a use.
+    /// The value; this doesn't count as a use.
     func peek(_ key: String) -> Value? {
         indices[key].flatMap { nodes[$0]?.value }
     }

@@ -1,8 +1,8 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// The responses that are on their way into a cache. One whose request was sent before that of a response stored meanwhile, or before what
-/// was stored was removed, must not be stored any more. Any thread.
+/// The responses on their way into a cache. One whose request was sent before that of a response stored meanwhile, or before a removal, is
+/// outdated and must not be stored. Any thread.
 final class PendingResponses: Sendable {
     /// Those for one key.
     private struct Pending {
@@ -21,10 +21,10 @@ final class PendingResponses: Sendable {
 
     private let state = Mutex(State())
 
-    /// For how many keys there are any.
+    /// The number of keys with such responses.
     var count: Int { state.withLock { $0.pending.count } }
 
-    /// The response to a request for `key` that is about to be sent.
+    /// Begins the response to a request for `key` that is about to be sent.
     func begin(_ key: String) -> PendingResponse {
         let number = state.withLock { state in
             state.lastNumber += 1
@@ -34,8 +34,8 @@ final class PendingResponses: Sendable {
         return PendingResponse(key, number, self)
     }
 
-    /// What is on its way for `key` is outdated. True if one of those that were on their way at the same time has been stored: it is outdated
-    /// as well, and the caller should remove it.
+    /// Outdates what is on its way for `key`. Returns true if one that was on its way at the same time has been stored: it is outdated,
+    /// too, and the caller should remove it.
     @discardableResult
     func outdate(_ key: String) -> Bool {
         state.withLock { state in
@@ -48,7 +48,7 @@ final class PendingResponses: Sendable {
         }
     }
 
-    /// Everything on its way is outdated.
+    /// Outdates everything on its way.
     func outdateAll() {
         state.withLock { state in
             let first = state.lastNumber + 1
@@ -58,7 +58,7 @@ final class PendingResponses: Sendable {
         }
     }
 
-    /// See `PendingResponse.store`. The lock is held meanwhile, so that nothing comes between.
+    /// See `PendingResponse.store`. The lock is held meanwhile, so that nothing comes in between.
     fileprivate func store<Result: Sendable>(_ key: String, _ number: Int, _ body: () -> Result) -> Result? {
         state.withLock { state in
             guard var pending = state.pending[key], pending.firstCurrent <= number else { return nil }
@@ -98,8 +98,8 @@ final class PendingResponse: Sendable {
         responses.end(key)
     }
 
-    /// Calls `body`, which stores the response without waiting, unless it is outdated. Those to earlier requests are from then on. Returns
-    /// what `body` does; nil if it isn't called.
+    /// Calls `body`, which stores the response without waiting, unless it is outdated. Outdates responses to earlier requests. Returns what
+    /// `body` does; nil if it isn't called.
     @discardableResult
     func store<Result: Sendable>(_ body: () -> Result) -> Result? { responses.store(key, number, body) }
 

@@ -4,8 +4,8 @@ import CurlNetworkingLocks
 
 /// A cache of responses in memory and on disk, for sessions and for programs.
 ///
-/// A stored response is found at once, and written soon, on a queue of the cache's own. Processes share what is on disk: a response in memory
-/// is valid only while its file is unchanged. There is one response for each URL; callers decide which requests it answers.
+/// A stored response is found at once, and written soon, on the cache's own queue. Processes share what is on disk: a response in memory is
+/// valid only while its file is unchanged. There is one response for each URL; callers decide which requests it answers.
 final class ResponseCache: CacheStore {
     /// A change that hasn't been written yet.
     fileprivate struct Staged {
@@ -196,8 +196,8 @@ final class ResponseCache: CacheStore {
         _ = stageIfThereIsRoom(response)
     }
 
-    /// Drops the response, and what it would replace, if far too much waits to be written: some callers can't wait, and none waits long. True if
-    /// this one should.
+    /// Drops the response, and what it would replace, if far too much waits to be written: some callers can't wait, and none waits long.
+    /// Returns true if this one should.
     private func stageIfThereIsRoom(_ response: StoredResponse) -> Bool {
         let isTooMuch = state.withLock { state in
             state.staged.count > 4 * Self.crowd.responses || state.stagedBytes > 4 * Self.crowd.bytes
@@ -217,7 +217,7 @@ final class ResponseCache: CacheStore {
         _ = stage(key, nil)
     }
 
-    /// From now on, `response` (nil for none) is found for `key`. True if so much waits to be written that the caller should wait.
+    /// Makes `response` (nil for none) the one found for `key`. Returns true if so much waits to be written that the caller should wait.
     private func stage(_ key: String, _ response: StoredResponse?) -> Bool {
         let (isWritten, isCrowded) = state.withLock { state -> (Bool, Bool) in
             guard usesDisk(state.diskCapacity) else {
@@ -232,7 +232,7 @@ final class ResponseCache: CacheStore {
             state.absent.remove(key)
             return (old == nil, state.staged.count > Self.crowd.responses || state.stagedBytes > Self.crowd.bytes)
         }
-        // Otherwise a write that is already scheduled writes it.
+        // Otherwise an already scheduled write includes it.
         if isWritten { writeQueue.async { self.write(key) } }
         return isCrowded
     }
@@ -283,7 +283,7 @@ final class ResponseCache: CacheStore {
 }
 
 extension ResponseCache.State {
-    /// Drops what is staged. If files are left, those of the same keys are older: the writes that are scheduled remove them.
+    /// Drops staged changes. If files are left, those of the same keys are older: the scheduled writes remove them.
     fileprivate mutating func unstageAll(leavesFiles: Bool) {
         stagedBytes = 0
         guard leavesFiles else {
@@ -296,7 +296,7 @@ extension ResponseCache.State {
         }
     }
 
-    /// Keeps `response` in memory; nil removes.
+    /// Keeps `response` in memory; nil removes it.
     fileprivate mutating func keep(_ response: StoredResponse?, for key: String, file: CacheDirectory.FileIdentity?) {
         guard var response, response.storagePolicy != .notAllowed else { return kept.remove(key) }
         response.request = nil

@@ -4,7 +4,7 @@ import CurlNetworkingLocks
 /// thread.
 final class Revalidations: Sendable {
     private let keys = Mutex<Set<String>>([])
-    /// At once: the others must not fill the session's places with requests that nobody waits for.
+    /// The most at once: more could fill the session's places with requests that no task waits for.
     private static let maximum = 64
 
     enum Beginning {
@@ -12,7 +12,7 @@ final class Revalidations: Sendable {
         case begun
         /// There is one for the same URL.
         case isUnderWay
-        /// There are as many as there may be.
+        /// There are as many as allowed.
         case isFull
     }
 

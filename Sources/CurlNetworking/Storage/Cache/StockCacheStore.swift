@@ -13,7 +13,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     let revalidations = Revalidations()
     let pendingResponses = PendingResponses()
     private let cache: URLCache
-    /// A subclass may have logic of its own, so it is always asked.
+    /// A subclass may have its own logic, so it is always asked.
     private let isAlwaysAsked: Bool
     private let readQueue = DispatchQueue(label: "CurlNetworking.cache.read", qos: .utility)
     private let writeQueue = DispatchQueue(label: "CurlNetworking.cache.write", qos: .utility)
@@ -115,7 +115,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         _ = enqueue(response)
     }
 
-    /// False if the cache is too busy: then what this process stored or found for the key is removed, since it is older.
+    /// Returns false if the cache is too busy: then what this process stored or found for the key is removed, since it is older.
     private func enqueue(_ response: StoredResponse) -> Bool {
         let (isStored, starts) = state.withLock { state -> (Bool, Bool) in
             let key = response.key
@@ -181,7 +181,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     private func perform(_ response: StoredResponse?, _ key: String) {
         guard let url = URL(string: key) else { return }
         let request = response?.request ?? URLRequest(url: url)
-        // Replacing an entry would leave its key in the stock cache's list twice, and it traps when it evicts that.
+        // Replacing an entry would leave its key in the stock cache's list twice, and evicting that traps.
         cache.removeCachedResponse(for: request)
         guard let response else {
             for url in url.otherStockSpellings { cache.removeCachedResponse(for: URLRequest(url: url)) }
@@ -221,7 +221,7 @@ extension StockCacheStore.State {
         hasCheckedEmptiness = false
     }
 
-    /// Notes the result of a look-up. True if the caller should check whether the cache is empty.
+    /// Notes the result of a look-up. Returns true if the caller should check whether the cache is empty.
     fileprivate mutating func note(_ key: String, isPresent: Bool, isAlwaysAsked: Bool, maximumKeys: Int) -> Bool {
         if isPresent {
             if present.count >= maximumKeys { present.removeAll() }
@@ -235,7 +235,7 @@ extension StockCacheStore.State {
         return !hasCheckedEmptiness && present.isEmpty
     }
 
-    /// True if the caller should schedule a write: otherwise one that is already scheduled writes it.
+    /// Returns true if the caller should schedule a write: otherwise an already scheduled one includes it.
     fileprivate mutating func enqueue(_ key: String, _ response: StoredResponse?, maximumKeys: Int) -> Bool {
         lastNumber += 1
         let old = pending.updateValue((lastNumber, response), forKey: key)

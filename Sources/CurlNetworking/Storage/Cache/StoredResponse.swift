@@ -1,7 +1,7 @@
 import Foundation
 
-/// A response in a cache, with what the caching rules need in addition to the `CachedURLResponse`. That is kept in its `userInfo` as texts,
-/// which the stock cache's files preserve.
+/// A response in a cache, with what the caching rules need in addition to the `CachedURLResponse`. The additions are kept in its `userInfo`
+/// as strings, which the stock cache's files preserve.
 struct StoredResponse: Sendable {
     /// What kind of `URLResponse` it is.
     enum Form: Equatable, Sendable {
@@ -32,7 +32,7 @@ struct StoredResponse: Sendable {
     var storagePolicy: URLCache.StoragePolicy
     /// The program's own, as a property list; empty if there is none.
     var userInfo = Data()
-    /// The one that got it, for a program's own `URLCache`; nil for a response from a cache.
+    /// The request that got it, for a program's own `URLCache`; nil for a response from a cache.
     var request: URLRequest?
 
     private enum InfoKey {
@@ -49,7 +49,7 @@ struct StoredResponse: Sendable {
         if CacheVariant.holdsSecrets(variant) { storagePolicy = .allowedInMemoryOnly }
     }
 
-    /// What a response to a request for `url` is stored under: the same for all URLs that are equivalent.
+    /// The key under which a response to a request for `url` is stored: the same for all equivalent URLs.
     static func key(of url: URL) -> String { url.equivalentText }
 
     func freshness(now: Date) -> CacheFreshness {
@@ -131,7 +131,7 @@ extension StoredResponse {
         self.init(cached, key: key)
     }
 
-    /// As stored in the stock cache: it may find it for another URL.
+    /// As stored in the stock cache, which may find it for another URL.
     var stockCachedResponse: CachedURLResponse { cachedResponse(adding: [InfoKey.url: key]) }
 
     /// As returned to programs. One that a session has stored has its times and fields in `userInfo`, so that it can be stored again.
@@ -185,8 +185,8 @@ extension StoredResponse {
 }
 
 extension Data {
-    /// The same bytes in memory of their own. A program's data may have a deallocator, which would run wherever a cache releases it, also
-    /// under its locks.
+    /// A copy of the bytes. A program's data may have a deallocator, which would run wherever a cache releases the data, even under its
+    /// locks.
     var copied: Data { withUnsafeBytes { Data($0) } }
 
     /// Whether both have the same bytes in memory.
@@ -197,8 +197,8 @@ extension Data {
     }
 }
 
-/// A program's `userInfo` as a property list. Texts, numbers, dates, data, and arrays and dictionaries of them are preserved; everything else
-/// becomes a text. One with more than a thousand arrays and dictionaries isn't stored.
+/// A program's `userInfo` as a property list. Strings, numbers, dates, data, and arrays and dictionaries of them are preserved; everything
+/// else becomes a string. One with more than a thousand arrays and dictionaries isn't stored.
 enum UserInfo {
     private static let maximumContainers = 1000
 

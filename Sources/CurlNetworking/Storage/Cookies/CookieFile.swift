@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The file of a stock cookie storage, which that writes for everybody to read.
+/// The file of a stock cookie storage, which writes it world-readable.
 struct CookieFile {
     private let path: String
 
@@ -11,7 +11,7 @@ struct CookieFile {
         self.path = path
     }
 
-    /// Before the storage writes: if its folder is new, others can't look into it. The stock module makes it for everybody, before there is
+    /// Called before the storage writes: makes a new folder private. The stock module makes it accessible to all users, before there is
     /// anything in it. Blocks.
     func prepare() {
         let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
@@ -24,10 +24,10 @@ struct CookieFile {
         for name in names where name.hasPrefix(Self.unfinished) { removeAbandoned(folder + "/" + name) }
     }
 
-    /// Begins the names of the files to which the stock module writes before they take the place of another.
+    /// The prefix of the names of files that the stock module writes before they replace another.
     private static let unfinished = ".dat.nosync"
 
-    /// What a program that was killed has left there: all of its cookies.
+    /// Removes what a killed program left there: all of its cookies.
     private func removeAbandoned(_ path: String) {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
@@ -36,7 +36,7 @@ struct CookieFile {
         unlink(path)
     }
 
-    /// After it has written, which replaces the file: the user alone can read it. Blocks.
+    /// Called after the storage has replaced the file: makes it readable by this user only. Blocks.
     func makePrivate() {
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return }

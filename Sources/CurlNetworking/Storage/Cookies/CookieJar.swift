@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the cookies of a task's requests come from, and those of its responses go.
+/// The source of cookies for a task's requests, and the store for those of its responses.
 protocol CookieJar: AnyObject, Sendable {
     /// The value of the `Cookie` field for a request to `url`. Loop; never blocks for a file.
     func cookieField(for url: URL) -> CookieLookup
@@ -29,7 +29,7 @@ enum CookieLookup: Equatable {
 }
 
 extension CookieAcceptance {
-    /// With the system's list of public suffixes. The first look at it reads a file.
+    /// With the system's list of public suffixes. Its first use reads a file.
     init(policy: HTTPCookie.AcceptPolicy) {
         self.init(policy: policy, isPublicSuffix: PublicSuffixList.isSuffix)
     }

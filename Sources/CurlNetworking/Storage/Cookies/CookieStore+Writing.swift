@@ -38,7 +38,7 @@ extension CookieStore {
                 file?.makePrivate()
             }
             indexing.async {
-                // Not before, because a comparison has to know whether `changes` have been written.
+                // Not earlier, because a comparison has to know whether `changes` have been written.
                 self.shared.withLock { $0.phase = .comparable(onLoop: false) }
                 isKnown ? self.wrote(changes) : self.wroteNothing()
             }
@@ -83,7 +83,7 @@ extension CookieStore {
         if let deadline, alarm == nil { setAlarm(at: deadline) }
     }
 
-    /// Completes those who have waited long enough at `deadline`. There is one alarm at a time, since all wait equally long.
+    /// Completes, at `deadline`, the waiters that have waited long enough. There is one alarm at a time, since all wait equally long.
     private func setAlarm(at deadline: DispatchTime) {
         alarm = deadline
         indexing.asyncAfter(deadline: deadline) { [self] in
@@ -101,7 +101,7 @@ extension CookieStore {
         for waiter in done { waiter.completion() }
     }
 
-    /// For each change the stock storage goes through all its cookies, and writes those that aren't session cookies to its file.
+    /// For each change, the stock storage goes through all its cookies, and writes those that aren't session cookies to its file.
     private var isShort: Bool {
         StorageEffort.isShort(changes: pending.count, cookies: index.count, isInMemory: isInMemory)
     }

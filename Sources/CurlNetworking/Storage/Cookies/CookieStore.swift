@@ -49,12 +49,12 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     var index = CookieIndex()
     private var snapshot = CookieSnapshot()
     var pending = PendingCookieWrites()
-    /// What the next comparison finds is to be removed: all cookies were, when the storage couldn't be read.
+    /// Whether cookies that the next comparison finds are to be removed, as all were when the storage couldn't be read.
     private var removesFound = false
     var waiters: [Waiter] = []
     /// When the waiters' deadlines are checked next; nil if no check is scheduled.
     var alarm: DispatchTime?
-    /// The description of stock storages for ephemeral sessions says so. All others have a file.
+    /// Whether it is an ephemeral session's stock storage, as its description says. All others have a file.
     private(set) lazy var isInMemory = storage.description.hasPrefix("Ephemeral")
 
     // MARK: - One for each storage
@@ -143,13 +143,12 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         publish()
     }
 
-    /// What the program has changed replaces what responses changed before it. What they changed during a write may be before or after it, and
-    /// counts.
+    /// The program's changes replace earlier ones by responses. Those by responses during a write may be earlier or later, and count.
     private func follow(_ difference: CookieSnapshot.Difference) {
         let now = Date()
         for cookie in difference.removed {
             let key = cookie.key
-            // Those that have expired the storage itself removes.
+            // The storage itself removes expired cookies.
             if !cookie.isExpired(at: now) { pending.giveWay(key) }
             if pending[key] == nil { index.remove(key) } else { index.mark(key, isInStorage: false) }
         }
@@ -184,7 +183,7 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         withExtendedLifetime(old) {}
     }
 
-    /// In memory that takes a microsecond. A storage with a file is locked while it writes the file.
+    /// In memory, comparing takes a microsecond. A storage with a file is locked while it writes the file.
     private static let maximumComparedOnLoop = 32
 
     /// The cookies that the storage is known to have.
@@ -214,8 +213,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         }
     }
 
-    /// Stores, of the program's `cookies`, what a response from `url` could set. Any thread but the store's queues; the storage has them
-    /// afterwards, and may have written its file.
+    /// Stores those of the program's `cookies` that a response from `url` could set. Any thread but the store's queues; the storage has
+    /// them afterwards, and may have written its file.
     func store(_ cookies: [HTTPCookie], from url: URL, mainDocument: URL?) {
         let now = Date()
         let cookies = CookieAcceptance(policy: storage.cookieAcceptPolicy)
@@ -257,7 +256,7 @@ final class CookieStore: CookieJar, @unchecked Sendable {
 
     private func change(_ changes: [CookieChange]) {
         for change in changes { pending.note(change) }
-        // It has just been compared.
+        // The storage has just been compared.
         if !isWriting { pending.markCompared() }
         publish()
         writeNext()

@@ -1,7 +1,7 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// The cookies of one task that shares them with no other: those that it was given, and those that its responses have set. In memory. Any
+/// The cookies of one task that shares them with no other: those that it was given, and those that its responses set. In memory. Any
 /// thread.
 final class TaskCookies: CookieJar {
     /// Parses the fields of all tasks' responses, one after the other.
@@ -21,7 +21,7 @@ final class TaskCookies: CookieJar {
         self.content = Mutex(content)
     }
 
-    /// After what has come before. `completion` is called on another queue.
+    /// Takes effect after all earlier calls. `completion` is called on another queue.
     func removeAll(_ completion: @escaping @Sendable () -> Void) {
         Self.parsing.async {
             self.content.withLock { $0.index = CookieIndex() }
@@ -64,7 +64,7 @@ final class TaskCookies: CookieJar {
             let cookies = CookieAcceptance(policy: policy)
                 .cookies(from: fields, at: url, mainDocument: mainDocument, now: now)
             if let target = CookieTarget(url) {
-                // Without the lock, since loops look cookies up: only this queue changes the index.
+                // Without the lock, which loops need to look up cookies: only this queue changes the index.
                 var index = content.withLock { $0.index }
                 _ = index.store(cookies, isSecureOrigin: target.isSecure, now: now)
                 content.withLock { [index] content in content.index = index }

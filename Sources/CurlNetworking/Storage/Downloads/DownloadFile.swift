@@ -26,8 +26,8 @@ final class DownloadFile {
         } while !isLocked()
     }
 
-    /// False if another process, removing abandoned files, removed this one before it could be locked. Can't happen on file systems without
-    /// locks.
+    /// Returns false if another process, removing abandoned files, removed this one before it could be locked. Can't happen on file systems
+    /// without locks.
     private func isLocked() -> Bool {
         if !isLockedElsewhere(descriptor), isInPlace { return true }
         _ = close()
@@ -87,13 +87,13 @@ final class DownloadFile {
     }
 
     /// Describes the incomplete file, which is still growing and is kept if this process ends. The lock tells other processes that it is in
-    /// use. nil if someone else removed the file, or the system refuses.
+    /// use. nil if the file has been removed, or the system refuses.
     func describe() -> PartialFile? {
         guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasName(.kept) else { return nil }
         return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
-    /// Closes the complete file, which stays in place. Throws if someone else has removed it meanwhile.
+    /// Closes the complete file, which stays in place. Throws if it has been removed meanwhile.
     func finish() throws(URLError) -> DownloadedFile {
         guard isInPlace else {
             remove()
@@ -114,7 +114,7 @@ final class DownloadFile {
         return file
     }
 
-    /// Closes the file and keeps it for resuming, with a name of the form `name`. nil if someone else has removed it.
+    /// Closes the file and keeps it for resuming, with a name of the form `name`. nil if it has been removed.
     func keep(as name: TemporaryName = .kept) -> PartialFile? {
         guard isInPlace, hasName(name), let partial = PartialFile(describing: descriptor, at: url) else {
             remove()
@@ -124,7 +124,7 @@ final class DownloadFile {
         return partial
     }
 
-    /// Renames the file, once, so that it no longer counts as abandoned. False if that fails.
+    /// Renames the file, once, so that it no longer counts as abandoned. Returns false if that fails.
     private func hasName(_ name: TemporaryName) -> Bool {
         if name.matches(url.lastPathComponent) { return true }
         guard let kept = renameToKeep(url, as: name) else { return false }
@@ -140,7 +140,7 @@ final class DownloadFile {
 
     private var isInPlace: Bool { isNamed(url, descriptor) }
 
-    /// Whether the file system is known to be one on a disk, or in the memory, of this machine. Others may be at the other end of a network, or
+    /// Whether the file system is known to be on a disk of this machine, or in its memory. Others may be at the other end of a network, or
     /// in another program (statfs(2)).
     var isOnLocalDisk: Bool {
         var status = statfs()
@@ -203,7 +203,7 @@ final class DownloadedFile: Sendable {
         descriptor = try Self.duplicate(finished.descriptor, of: finished.url)
     }
 
-    /// Removes the file if that fails.
+    /// Removes the file on failure.
     private static func duplicate(_ descriptor: Int32, of url: URL) throws(URLError) -> Int32 {
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard duplicate < 0 else { return duplicate }
@@ -212,7 +212,7 @@ final class DownloadedFile: Sendable {
         throw URLError(.cannotOpenFile, url, "The download's file could not be opened.", error)
     }
 
-    /// Some file systems take their time to close a file.
+    /// Closing a file is slow on some file systems.
     deinit {
         let descriptor = descriptor
         WorkThreads.files.run { close(descriptor) }
@@ -226,7 +226,7 @@ final class DownloadedFile: Sendable {
         if isOpen, lstat(url.path, &named) != 0 || !isSame(open, named) { return url }
         if isOpen, let kept = renameToKeep(url) { return kept }
         let error = SystemError.current
-        // The error doesn't tell the program where it is.
+        // The error doesn't tell the program where the file is.
         removeIfStillThere()
         throw URLError(.cannotMoveFile, url, "The download's file could not be renamed: \(error).", error)
     }
@@ -249,8 +249,8 @@ private func isSame(_ a: stat, _ b: stat) -> Bool {
     a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }
 
-/// Locks the open file; true if somebody else has done so, who is writing a download to it or about to remove it. On file systems without locks
-/// nobody ever has.
+/// Locks the open file. Returns true if it is already locked, by a process that is writing a download to it or about to remove it: never on
+/// file systems without locks.
 func isLockedElsewhere(_ descriptor: Int32) -> Bool {
     flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
 }

@@ -55,7 +55,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         return fstat(descriptor, &status) == 0 && describes(status)
     }
 
-    /// Whether the file is in its directory, private and unchanged. Opens nothing, so a process without descriptors is told as well.
+    /// Whether the file is in its directory, private and unchanged. Opens nothing, so this works even without free descriptors.
     func isThere(as form: TemporaryName = .kept) -> Bool {
         var status = stat()
         return form.matches(name)
@@ -85,8 +85,8 @@ struct PartialFile: Codable, Equatable, Sendable {
     }
 
     /// Moves the file to another directory, where it is called `name`; nil if it isn't the one described any more, or can't be moved. A
-    /// file that was moved there before is found, so a process can be killed at any time and have the next one do the same. On another file
-    /// system the file is copied, under another name, and so is one to which a download is being written: the original is left to its
+    /// file that was moved there earlier is found, so if a process is killed, the next one can repeat the move. If `directory` is on
+    /// another file system, or a download is being written to the file, it is copied under another name, and the original is left to its
     /// owner. Blocks.
     func moved(to directory: URL, as name: String) -> PartialFile? {
         guard TemporaryName.kept.matches(name) else { return nil }
@@ -103,7 +103,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         return copy.keep()
     }
 
-    /// The file where it was moved before; that has changed its state, but not its content.
+    /// The file where it was moved earlier, which changed its state, but not its content.
     private func movedEarlier(to directory: URL, as name: String) -> PartialFile? {
         let there = place(named: name, in: directory)
         guard let descriptor = there.open(in: directory) else { return nil }

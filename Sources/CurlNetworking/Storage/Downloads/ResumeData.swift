@@ -4,13 +4,13 @@ import Foundation
 /// property list. Data read back is untrusted.
 struct ResumeData: Codable, Equatable, Sendable {
     private(set) var version = Self.currentVersion
-    /// The task's own, without its credentials, for the URL that it led to.
+    /// The task's own request, without its credentials, for the URL that it led to.
     let request: StoredRequest
     var validator: Resumption.Validator
     /// nil if the server didn't say.
     var completeLength: Int64?
     var partialFile: PartialFile
-    /// What that file was copied from, if the download still runs: once this data is used, nobody needs it any more.
+    /// The file that it was copied from, if the download is still running; not needed any more once this data is used.
     var superseded: PartialFile?
 
     private static let currentVersion = 1
@@ -58,7 +58,7 @@ struct ResumeData: Codable, Equatable, Sendable {
             && !validator.fieldValue.utf8.contains { $0 < 0x20 || $0 == 0x7f }
     }
 
-    // The request's entries stand beside the others.
+    // The request's entries are beside the others.
 
     private enum CodingKeys: CodingKey {
         case version, validator, completeLength, partialFile, superseded
@@ -86,10 +86,9 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To another directory
 
-    /// The same data for a partial file that is moved from `source` to `directory` under its own name: if the program is told of it and then
-    /// killed, its next run finds the file there. The data is the same however often it is asked for, until the file is deleted; nil if it isn't
-    /// our resume data, or the file isn't there: the data is untrusted, and may name a file of another program's. Blocks: see
-    /// `PartialFile.moved`.
+    /// The same data for a partial file that is moved from `source` to `directory` under its own name: if the program gets the data and is
+    /// then killed, its next run finds the file there. Repeated calls return the same data until the file is deleted; nil if it isn't our
+    /// resume data, or the file isn't there: the data is untrusted, and may name another program's file. Blocks: see `PartialFile.moved`.
     static func handedOver(_ data: Data, from source: URL, to directory: URL) -> Data? {
         guard var resumeData = try? ResumeData(decoding: data) else { return nil }
         let partial = resumeData.partialFile

@@ -1,13 +1,13 @@
 import Foundation
 
 /// The names of private files in the directory for temporary files: unguessable, and different for each purpose. Resume data is untrusted,
-/// and must not have a file taken for one of another purpose: what is in a download's file, a server has written.
+/// and must not pass a file off as one for another purpose: a download's file was written by a server.
 package enum TemporaryName: String, CaseIterable {
     /// Owned by the process that holds the file's lock; abandoned if none does: see `AbandonedFiles`.
     case active = "CurlNetworkingTransfer_"
-    /// Named by resume data or owned by a program, which alone know when it can go.
+    /// Named by resume data, or owned by a program: nothing else can tell when to remove it.
     case kept = "CurlNetworkingDownload_"
-    /// The body of an interrupted upload, named by one of the next.
+    /// The body of an interrupted upload, named by a file of the next kind.
     case body = "CurlNetworkingBody_"
     /// What an interrupted upload sends, and where to: a `KeptUpload`, named by resume data.
     case upload = "CurlNetworkingUpload_"

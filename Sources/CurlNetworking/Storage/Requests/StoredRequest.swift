@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request as resume data keeps it: without credentials, nor a body. Read back, it is untrusted.
+/// A request as resume data keeps it: without credentials or a body. Read back, it is untrusted.
 struct StoredRequest: Codable, Equatable, Sendable {
     let url: URL
     let method: String
@@ -16,7 +16,7 @@ struct StoredRequest: Codable, Equatable, Sendable {
     /// The most arrays and dictionaries.
     private static let maximumPropertyContainers = 64
 
-    /// - Parameter url: Where the request went in the end.
+    /// - Parameter url: The URL that the request finally went to.
     init(_ request: URLRequest, to url: URL) {
         self.url = Self.withoutCredentials(url)
         method = request.httpMethod ?? "GET"

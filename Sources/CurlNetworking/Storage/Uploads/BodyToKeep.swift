@@ -4,7 +4,7 @@ import Foundation
 enum BodyToKeep: Sendable {
     case data(Data)
     case program(UploadedFile)
-    /// It is in a private file already.
+    /// Already in a private file.
     case ours(PartialFile)
 
     /// Blocks.

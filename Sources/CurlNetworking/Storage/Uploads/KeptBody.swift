@@ -12,10 +12,10 @@ enum KeptBody: Codable, Equatable, Sendable {
     /// The program's delegate is asked for it.
     case stream
 
-    /// What it stands for.
+    /// The body that it stands for.
     enum Content: Sendable {
         case data(Data)
-        /// A file of this module's.
+        /// One of this module's private files.
         case file(UploadedFile, PartialFile)
         /// The program's file, as it was when its upload began.
         case programFile(UploadedFile)
@@ -25,7 +25,7 @@ enum KeptBody: Codable, Equatable, Sendable {
     /// The most bytes that resume data contains.
     static let maximumBytes = 64 * 1024
 
-    /// Writes what is too large into a file in `directory`. Blocks.
+    /// Writes a body that is too large into a file in `directory`. Blocks.
     init(_ data: Data, for destination: UploadDestination, in directory: URL) throws(URLError) {
         guard data.count > Self.maximumBytes else {
             self = .bytes(data)
@@ -54,7 +54,7 @@ enum KeptBody: Codable, Equatable, Sendable {
         }
     }
 
-    /// Throws if its file has gone from `directory`, isn't the one that was written, or is for another destination. Blocks for the time that
+    /// Throws if its file is gone from `directory`, isn't the one that was written, or is for another destination. Blocks for the time that
     /// takes.
     func content(for destination: UploadDestination, in directory: URL) throws(URLError) -> Content {
         switch self {
@@ -88,7 +88,7 @@ enum KeptBody: Codable, Equatable, Sendable {
 
     /// Deletes its files. Blocks.
     ///
-    /// - Parameter keepsBody: Another one has the same body.
+    /// - Parameter keepsBody: Whether another one has the same body.
     func remove(in directory: URL, keepsBody: Bool = false) {
         guard case .file(let file) = self else { return }
         if !keepsBody, case .ours(let body) = KeptUpload(file, in: directory)?.body {

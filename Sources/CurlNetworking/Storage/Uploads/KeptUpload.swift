@@ -1,17 +1,17 @@
 import Foundation
 import Glibc
 
-/// Where an upload goes: all that decides who gets its body.
+/// Where an upload goes: everything that decides which server gets its body.
 struct UploadDestination: Codable, Equatable, Sendable {
-    /// The task's own.
+    /// The task's own URL.
     let request: URL
     let resource: URL
 }
 
 /// What an interrupted upload sends, and where to: the content of a private file, a property list.
 ///
-/// Such a file has a name of its own form, and mode 0600. Nothing that a server sends is ever written to a file of that form, and other users
-/// can't make one that belongs to this user: what is in it, this module has written.
+/// Such a file has its own form of name, and mode 0600. Nothing that a server sends is ever written to a file of that form, and other users
+/// can't make one that belongs to this user: so this module has written its content.
 struct KeptUpload: Codable, Equatable, Sendable {
     enum Body: Codable, Equatable, Sendable {
         case program(UploadedFile)
@@ -28,7 +28,7 @@ struct KeptUpload: Codable, Equatable, Sendable {
         (self.destination, self.body) = (destination, body)
     }
 
-    /// The content of `file`; nil if it has gone from `directory`, or isn't the one that was written. Blocks.
+    /// The content of `file`; nil if it is gone from `directory`, or isn't the one that was written. Blocks.
     init?(_ file: PartialFile, in directory: URL) {
         guard Self.isPlausible(file), let descriptor = file.open(in: directory, as: .upload) else { return nil }
         defer { close(descriptor) }

@@ -3,7 +3,7 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A regular file that is open for reading as long as this is there. Any thread.
+/// A regular file that is open for reading as long as this object exists. Any thread.
 final class ReadableFile: Sendable {
     /// As it was when it was opened.
     let description: UploadedFile
@@ -32,7 +32,7 @@ final class ReadableFile: Sendable {
     /// Opens the regular file at `path`. Blocks for as long as that takes. The caller closes it.
     static func open(_ path: String) throws(FileFault) -> (descriptor: Int32, status: stat) {
         var status = stat()
-        // Whoever waits to write to a pipe is let go as soon as it is opened.
+        // Opening a pipe would release a process that waits to write to it.
         guard stat(path, &status) == 0 else { throw .unreadable(.current) }
         if let fault = FileFault(status) { throw fault }
         // Without O_NONBLOCK, opening what has become a pipe would wait for its other end.
@@ -71,27 +71,27 @@ final class ReadableFile: Sendable {
         }
     }
 
-    /// Some file systems take their time to close a file.
+    /// Closing a file is slow on some file systems.
     deinit {
         let descriptor = descriptor
         WorkThreads.namedFiles.run { close(descriptor) }
     }
 
-    /// Puts what the system has in memory from `offset` on into `buffer`. Returns how many bytes; nil if it has none, can't tell, or fails.
-    /// Never blocks.
+    /// Reads what the system has in memory from `offset` on into `buffer`. Returns the number of bytes; nil if it has none, can't tell, or
+    /// fails. Never blocks.
     func readAtOnce(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
         var part = iovec(iov_base: buffer.baseAddress, iov_len: buffer.count)
         let count = uninterrupted { preadv2(descriptor, &part, 1, off_t(offset), RWF_NOWAIT) }
         return count > 0 ? count : nil
     }
 
-    /// The same, from wherever it is; 0 at the file's end. Blocks.
+    /// The same, in memory or not; 0 at the file's end. Blocks.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Result<Int, SystemError> {
         let count = uninterrupted { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
         return count < 0 ? .failure(.current) : .success(count)
     }
 
-    /// What went wrong with the open file.
+    /// The error for a problem with the open file.
     ///
     /// - Parameter problem: What the file does, or is.
     func error(_ problem: String, _ cause: SystemError?, for requestURL: URL?) -> URLError {

@@ -4,12 +4,12 @@ import Foundation
 /// property list. Data read back is untrusted.
 struct UploadResumeData: Codable, Equatable, Sendable {
     private(set) var version = Self.currentVersion
-    /// The task's own, without its credentials.
+    /// The task's own request, without its credentials.
     var request: StoredRequest
     var resource: UploadResource
     /// How much the server is known to have, in bytes.
     var acknowledged: Int64
-    /// How much of it was sent, at most, in bytes.
+    /// The most of it that was sent, in bytes.
     var sent: Int64
     /// Of the whole body, in bytes; nil if unknown.
     var length: Int64?
@@ -68,7 +68,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
 /// An interrupted upload, ready to be continued by a task.
 struct UploadResumption: Sendable {
     let request: URLRequest
-    /// nil to begin anew, because the program's file has changed.
+    /// nil to start over, because the program's file has changed.
     let resource: UploadResource?
     let acknowledged: Int64
     let sent: Int64
@@ -82,7 +82,7 @@ struct UploadResumption: Sendable {
         let destination: UploadDestination
     }
 
-    /// Finds the body in `directory`, or where it is said to be there. Throws if it has gone. Blocks for the time that takes.
+    /// Finds the body in `directory`, or where a file there says that it is. Throws if it is gone. Blocks for the time that takes.
     init(_ data: UploadResumeData, in directory: URL) throws(URLError) {
         request = data.request.urlRequest
         kept = Kept(body: data.body, destination: data.destination)
@@ -104,7 +104,7 @@ struct UploadResumption: Sendable {
         length = isUnchanged ? data.length : nil
     }
 
-    /// The upload of a file that is as it was. How much the server has is not known.
+    /// The upload of an unchanged file. How much the server has is not known.
     init(_ request: URLRequest, _ file: UploadedFile, at resource: UploadResource) {
         self.request = request
         self.resource = resource
@@ -115,7 +115,7 @@ struct UploadResumption: Sendable {
         content = .programFile(file)
     }
 
-    /// What may not change while it is sent; nil for what can't.
+    /// The file that must not change while it is sent; nil for other content.
     var file: UploadedFile? {
         switch content {
         case .file(let file, _), .programFile(let file): file
@@ -123,18 +123,18 @@ struct UploadResumption: Sendable {
         }
     }
 
-    /// Whether the body was in a private file that has gone: another task with the same resume data has ended with it. Blocks.
+    /// Whether the body was in a private file that is gone: another task with the same resume data has ended with it. Blocks.
     var hasLostBody: Bool {
         if case .file(_, let body) = content { !body.isThere(as: .body) } else { false }
     }
 
-    /// Whether all that an earlier task has kept is still there. Blocks.
+    /// Whether everything that an earlier task kept is still there. Blocks.
     var isKept: Bool {
         guard case .file(let description) = kept?.body else { return true }
         return description.isThere(as: .upload) && !hasLostBody
     }
 
-    /// What an earlier task has kept, if that is still right: for this destination, and for a `file` as it was then.
+    /// What an earlier task kept, if that is still valid: for this destination, and for an unchanged `file`.
     func kept(for destination: UploadDestination, _ file: UploadedFile?) -> KeptBody? {
         guard let kept, resource != nil, kept.destination == destination, file == self.file else { return nil }
         return kept.body

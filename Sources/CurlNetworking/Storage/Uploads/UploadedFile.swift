@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A program's file, described well enough to tell later whether its content is still that whose beginning was uploaded.
+/// A program's file, described well enough to tell later whether its content is still the one whose beginning was uploaded.
 struct UploadedFile: Codable, Equatable, Sendable {
     let path: String
     /// In bytes.
@@ -22,7 +22,7 @@ extension UploadedFile {
         self.init(url, status)
     }
 
-    /// The file at `url`, which the system describes like this.
+    /// The file at `url`, as described by the system.
     init(_ url: URL, _ status: stat) {
         self.init(
             path: url.path,
@@ -32,7 +32,7 @@ extension UploadedFile {
         )
     }
 
-    /// Throws an error with this description unless the file `now` is what it was.
+    /// Throws an error with this description unless the file, as described by `now`, is unchanged.
     func check(_ now: UploadedFile?, for url: URL?, otherwise description: String) throws(URLError) {
         guard now != self else { return }
         throw URLError(.cannotOpenFile, url, description, nil, [NSFilePathErrorKey: path])
