@@ -15,7 +15,7 @@ package struct CurlCode: RawRepresentable, Hashable, Sendable {
 
     package static let ok = CurlCode(CURLE_OK)
 
-    /// Whether TLS failed, and so there was a connection.
+    /// Whether TLS failed, which implies that there was a connection.
     var isOfTLS: Bool {
         let codes: [CurlCode] = [
             .sslConnectError, .peerFailedVerification, .sslCertProblem, .sslCipher, .sslCACertBadFile, .sslCRLBadFile,

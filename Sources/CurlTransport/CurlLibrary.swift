@@ -22,8 +22,8 @@ package enum CurlLibrary {
         return succeeded
     }()
 
-    /// Keeps OpenSSL, if this libcurl uses it, from cleaning up when the process exits: a loop may be inside it at that moment, even for
-    /// the first time. Has no effect if the program has already initialised OpenSSL.
+    /// Keeps OpenSSL, if this libcurl uses it, from cleaning up when the process exits: a loop may be inside OpenSSL at that moment,
+    /// perhaps for the first time. Has no effect if the program has already initialised OpenSSL.
     /// https://docs.openssl.org/3.0/man3/OPENSSL_init_crypto/
     private static func keepOpenSSLAtExit() {
         typealias Initialize = @convention(c) (UInt64, UnsafeRawPointer?) -> Int32
@@ -40,7 +40,7 @@ package enum CurlLibrary {
 
     private static let brokenPipeIgnored: Bool = {
         var current = sigaction()
-        // The default action is a null handler; any other was chosen by someone and isn't ours to change.
+        // The default action is a null handler; any other was chosen on purpose and isn't ours to change.
         guard sigaction(SIGPIPE, nil, &current) == 0,
             unsafeBitCast(current.__sigaction_handler.sa_handler, to: Int.self) == 0
         else { return false }
@@ -53,35 +53,31 @@ package enum CurlLibrary {
     /// As libcurl writes it, possibly with a suffix: "8.15.0-DEV".
     package static let versionText = String(cString: clibcurl_version_info().pointee.version)
 
-    /// Whether this libcurl speaks HTTP/2.
     package static let hasHTTP2 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP2 != 0
 
-    /// Whether this libcurl speaks HTTP/3.
     package static let hasHTTP3 = clibcurl_version_info().pointee.features & CURL_VERSION_HTTP3 != 0
 
-    /// Whether this libcurl reports when a connection is established.
+    /// Whether it reports when a connection is established.
     package static let reportsConnections = version >= CurlVersion(7, 80)
 
-    /// Whether this libcurl can end a transfer without waiting for a name lookup in progress.
+    /// Whether it can end a transfer without waiting for a name lookup in progress.
     static let hasQuickExit = version >= CurlVersion(7, 87)
 
-    /// Whether this libcurl caches parsed certificates between connections, and can be told not to.
+    /// Whether it caches parsed certificates between connections, and can be told not to.
     static let hasCACache = version >= CurlVersion(7, 87)
 
-    /// Whether this libcurl records when a request's last byte was sent.
+    /// Whether it records when a request's last byte was sent.
     static let reportsRequestSent = version >= CurlVersion(8, 10)
 
-    /// Whether this libcurl speaks NTLM, and Negotiate (Kerberos).
+    /// Whether it speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
     package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
 
-    /// Whether this libcurl connects to Unix domain sockets.
     package static let hasUnixSockets = clibcurl_version_info().pointee.features & CURL_VERSION_UNIX_SOCKETS != 0
 
-    /// Whether this libcurl resolves names with c-ares, which lets the application choose the name servers.
+    /// Whether it resolves names with c-ares, which lets the application choose the name servers.
     package static let hasCAres = clibcurl_version_info().pointee.ares != nil
 
-    /// Whether this libcurl can resolve names over HTTPS.
     package static let hasDNSOverHTTPS: Bool = {
         initialize()
         guard let easy = curl_easy_init() else { return false }
@@ -105,10 +101,10 @@ package enum CurlLibrary {
         return String(cString: part)
     }
 
-    /// Whether this libcurl can speak TLS to a proxy.
+    /// Whether it can speak TLS to a proxy.
     package static let hasHTTPSProxy = clibcurl_version_info().pointee.features & CURL_VERSION_HTTPS_PROXY != 0
 
-    /// Whether libcurl was built with a CA file, and the file exists: then its CA directory is redundant.
+    /// Whether it was built with a CA file, and the file exists: then its CA directory is redundant.
     static let hasCAFile: Bool = {
         guard let path = clibcurl_version_info().pointee.cainfo else { return false }
         return access(path, R_OK) == 0

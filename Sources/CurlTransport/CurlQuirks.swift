@@ -1,4 +1,4 @@
-/// Bugs of particular libcurl versions. Each workaround sits where it is needed and names its quirk; both go when the last affected version
+/// Bugs of particular libcurl versions. Each workaround sits where it is needed and names its quirk; both go once the last affected version
 /// is no longer supported.
 ///
 /// Workarounds that cost next to nothing run with every version and have no Boolean here.
@@ -10,24 +10,24 @@ package struct CurlQuirks: Sendable, Equatable {
     /// Leaves HTTP/2 input in its buffer until the socket has more; see `HTTP2StalledInput`. Seen with 7.88.1
     /// (https://github.com/curl/curl/pull/10529); gone since the buffers changed in 8.1 (https://github.com/curl/curl/pull/10720). Assumed,
     /// though not seen, for older versions. If a stream's last frame doesn't fit into the rest of its receive buffer, and nothing else
-    /// arrives on the connection, its end is forgotten for ever: so buffers take what is read at once. 7.88.1 also forgets the end of a
-    /// stream that it closes by sending the end of the request's body.
+    /// arrives on the connection, its end is forgotten for good: so buffers hold all that libcurl reads at once. 7.88.1 also forgets the
+    /// end of a stream that it closes by sending the end of the request's body.
     package var forgetsHTTP2Input: Bool
 
-    /// Shares a plaintext HTTP/2 connection only after its first response. If none ever comes, the connection is useless, and yet other
+    /// Shares a plaintext HTTP/2 connection only after its first response. If none ever arrives, the connection is useless, yet other
     /// requests wait for it. Since 8.0; seen with 8.14.
     package var sharesPriorKnowledgeWhenAnswered: Bool
 
-    /// Looks again at the requests that wait for a connection to be established when that can be shared, but not when it can't. Since 8.0; seen
-    /// with 8.14.
+    /// Reconsiders the requests that wait for a new connection if it turns out to be shareable, but not if it doesn't. Since 8.0; seen with
+    /// 8.14.
     package var forgetsWaiting: Bool
 
-    /// Reports a complete response as `CURLE_SEND_ERROR` if it came over HTTP/2 before the end of the request's body was sent. Since 8.0; seen
-    /// with 8.14.
+    /// Reports a complete response as `CURLE_SEND_ERROR` if it arrived over HTTP/2 before the request's body was completely sent. Since
+    /// 8.0; seen with 8.14.
     package var failsAnsweredUploads: Bool
 
-    /// Gives up an HTTP/2 connection for what the server has sent, but tells its transfers only when something else happens on it. Since 8.0;
-    /// seen with 8.14.
+    /// Gives up an HTTP/2 connection because of something the server sent, but tells its transfers only when something else happens on it.
+    /// Since 8.0; seen with 8.14.
     var breaksHTTP2Silently: Bool
 
     /// Busy-loops on a transfer paused with `curl_easy_pause` once data has arrived for it, so that the loop never gets back to its
@@ -43,16 +43,16 @@ package struct CurlQuirks: Sendable, Equatable {
 
     /// Goes through all connections whenever a transfer leaves its multi handle; see `NoConnections`. Since 7.72
     /// (https://github.com/curl/curl/pull/5749). libcurl's own fix is from July 2026 (https://github.com/curl/curl/pull/22379); since no
-    /// release with it has been tried, the bug is assumed in all newer versions.
+    /// release with that fix has been tested, the bug is assumed in all newer versions.
     var looksThroughConnections: Bool
 
-    /// Takes an FTP server's quick reply and then waits for no event, though it has yet to open the data connection; and watches that
-    /// connection alone during its TLS handshake, although the next reply comes over the other one. Before 8.7
+    /// Waits for no event after an FTP server's quick reply, though it has yet to open the data connection; and watches only that
+    /// connection during its TLS handshake, although the next reply arrives on the control connection. Before 8.7
     /// (https://github.com/curl/curl/pull/12913); not seen with 8.14.
     package var missesFTPEvents: Bool
 
-    /// Never frees what it keeps of a paused transfer's body if that ends while others use its connection. Seen with 7.88.1; since 8.7 a
-    /// writer keeps those bytes, and frees them.
+    /// Never frees the bytes it holds of a paused transfer's body if the transfer ends while others share its connection. Seen with 7.88.1;
+    /// since 8.7 a writer holds those bytes, and frees them.
     var leaksPausedBytes: Bool
 
     package init(version: CurlVersion) {

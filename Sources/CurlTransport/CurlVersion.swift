@@ -1,4 +1,3 @@
-/// A version of libcurl.
 package struct CurlVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// As libcurl encodes it: 0x075801 is 7.88.1.
     private let number: UInt32

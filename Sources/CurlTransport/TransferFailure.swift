@@ -15,9 +15,9 @@ package struct TransferFailure: Error, Sendable, Hashable {
     package var verification = 0
     /// The SOCKS proxy's reason as libcurl numbers it, if `code` is CURLE_PROXY.
     package var proxyReason: Int?
-    /// The transfer ran on a reused connection.
+    /// Whether the transfer ran on a reused connection.
     package var isOnKeptConnection = false
-    /// libcurl could send no more, didn't say why, and had delivered all that had arrived.
+    /// Whether libcurl could send no more, didn't say why, and had delivered all that had arrived.
     package var isUnexplainedSendError = false
 
     package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
@@ -29,14 +29,13 @@ package struct TransferFailure: Error, Sendable, Hashable {
 
     package var proxy: ProxyFailure? { proxyReason.map { ProxyFailure($0) } }
 
-    /// What libcurl has read from an HTTP/2 connection has left its library for that in disorder. It keeps the connection all the same, and
-    /// nothing on it would be answered any more.
+    /// Whether input has left libcurl's HTTP/2 library in disorder. libcurl keeps the connection, but nothing more on it would be answered.
     var leavesHTTP2Broken: Bool { code == .recvError && text.contains("nghttp2_session_mem_recv() returned") }
 
-    /// That was the head of an HTTP/2 response, larger than libcurl takes; only the text tells.
+    /// Whether that was the head of an HTTP/2 response, larger than libcurl accepts; only the text tells.
     package var isOfLargeHTTP2Head: Bool { leavesHTTP2Broken && text.contains(" -902") }
 
-    /// The same for a request that `Callbacks.prerequest` has refused, with the code that libcurl has for one that it can't begin again.
+    /// The same for a request that `Callbacks.prerequest` refused, with libcurl's code for one that it can't restart.
     var ofRefusedRequest: TransferFailure {
         guard code == .abortedByCallback else { return self }
         var failure = self

@@ -13,10 +13,10 @@ import CurlNetworkingLocks
 /// let session = FoundationNetworking.URLSession(configuration: configuration)
 /// ```
 ///
-/// Data and upload tasks run on a session of this module's, which takes cookies, cache, credentials, headers and time-outs from the stock
-/// session's configuration and everything else from ``configuration``. The stock session's delegate is asked about redirects and
-/// challenges, and told of bytes sent, as Apple documents it. What happens to a response is up to the stock module: it holds no transfer back
-/// for a slow delegate.
+/// Data and upload tasks run on one of this module's sessions, which takes cookies, cache, credentials, headers and time-outs from the
+/// stock session's configuration and everything else from ``configuration``. The stock session's delegate is asked about redirects and
+/// challenges, and told of bytes sent, as Apple documents. The stock module handles the response: it applies no back-pressure for a slow
+/// delegate.
 ///
 /// A download task fails with `cannotCreateFile`: the stock module gives protocol classes no way to hand over a file.
 open class CurlURLProtocol: FoundationNetworking.URLProtocol {
@@ -54,7 +54,7 @@ open class CurlURLProtocol: FoundationNetworking.URLProtocol {
         started.resume()
     }
 
-    /// Suspends or cancels the load, like its task. Called by the stock module some time after that.
+    /// Suspends or cancels the load, as its task was. Called by the stock module some time later.
     open override func stopLoading() {
         guard let load = load.withLock({ $0 }) else { return }
         switch task?.state {

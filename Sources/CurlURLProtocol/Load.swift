@@ -5,11 +5,11 @@ import CurlNetworkingLocks
 
 /// A stock session's task on this module's transport. As a delegate, it is called on the delegate queue of the session below.
 final class Load: NSObject, @unchecked Sendable {
-    // @unchecked: the variables are used on that queue only, and the rest never changes.
+    // @unchecked: the variables are used only on that queue, and the rest never changes.
     private let stock: Stock
     private let transfer: CurlNetworking.URLSessionTask
     private var hasShownResponse = false
-    /// The body for a handler: of several pieces, the stock module would pass on only the last.
+    /// The body for a completion handler: given several pieces, the stock module would pass on only the last.
     private var body = Data()
 
     /// nil if the task can't be loaded. The stock module has been told why.
@@ -89,8 +89,9 @@ final class Load: NSObject, @unchecked Sendable {
 }
 
 extension URLRequest {
-    /// Without the cookies that a stock session adds when it makes a task: including secure ones and those for other paths, and even if the
-    /// request shouldn't have any. Our session adds the right ones. They are known by their names: the storage may have changed since.
+    /// Without the cookies that a stock session adds when it makes a task: it includes secure ones and those for other paths, and adds them
+    /// even if the request shouldn't have any. Our session adds the right ones. They are recognised by name: the storage may have changed
+    /// since.
     fileprivate func withoutCookies(of session: FoundationNetworking.URLSession) -> URLRequest {
         let configuration = session.configuration
         guard configuration.httpShouldSetCookies, let url, let field = value(forHTTPHeaderField: "Cookie"),

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import CurlNetworkingLocks
 
-/// A 401 that is final: the delegate has been asked, and there was no credential.
+/// A final 401: the delegate was asked, and there was no credential.
 ///
 /// When a protocol class finishes with such a response, the stock module asks again. Without an answer it waits forever, and with one it loads
 /// on its own transport. It does so only if the response has a URL, so this one has none during that call, on the calling thread.

@@ -3,9 +3,10 @@ import Foundation
 import FoundationNetworking
 import CurlNetworkingLocks
 
-/// Our sessions for stock sessions: one for each, with its storages, so that connections are shared as there.
+/// Our sessions for stock sessions: one for each, with its storages, so that connections are shared as they are there.
 ///
-/// One that isn't needed any more is dropped and not invalidated: it ends with its tasks, and a load that has just got it can still make one.
+/// A session that is no longer needed is dropped, not invalidated: it ends with its tasks, and a load that has just obtained it can still
+/// make one.
 final class Sessions: Sendable {
     static let shared = Sessions()
 
@@ -45,7 +46,7 @@ final class Sessions: Sendable {
         while true {
             let (known, configuration) = state.withLock { ($0.session(below: stock), $0.configuration) }
             if let known { return known }
-            // Without the lock, because it calls the program's code and reads files. One that comes too late is dropped.
+            // Without the lock, because it calls the program's code and reads files. A session made too late is dropped.
             let new = CurlNetworking.URLSession(configuration: configuration.adopting(stock.configuration))
             if let session = keep(new, for: stock, madeWith: configuration) { return session }
         }

@@ -3,18 +3,18 @@ import FoundationNetworking
 
 /// The stock module's side of a load: its task, session and client. Any thread.
 ///
-/// `@unchecked Sendable`: nothing changes, and the stock module's objects may be used from any thread, but for the client.
+/// `@unchecked Sendable`: nothing changes, and the stock module's objects may be used from any thread, except the client.
 final class Stock: @unchecked Sendable {
     let task: FoundationNetworking.URLSessionTask
     let session: FoundationNetworking.URLSession
     let sink: StockSink
-    /// The delegate that the task or its session had when the task was started, as long as they keep it. Read only then: a session changes its
-    /// property on its delegate queue.
+    /// The delegate that the task or its session had when the task was started, as long as they keep it. Read only at that point: a session
+    /// changes its property on its delegate queue.
     private(set) weak var delegate: (any FoundationNetworking.URLSessionTaskDelegate)?
-    /// The session's own serial queue. The client is called there alone: it looks the task up in the session's list, which no lock guards. And
-    /// a cancellation, which waits for that queue, so finds the task either ended or not.
+    /// The session's own serial queue. The client is called only there: it looks the task up in the session's list, which no lock guards.
+    /// So a cancellation, which waits for that queue, finds the task either ended or not.
     private let workQueue: DispatchQueue
-    /// Kept by the stock task while it runs.
+    /// Retained by the stock task while it runs.
     private weak var stockProtocol: CurlURLProtocol?
 
     /// Called on the work queue, where the stock module starts protocols. nil if the task, its session, that queue or the task's sink can't be
@@ -36,8 +36,8 @@ final class Stock: @unchecked Sendable {
             }
     }
 
-    /// Calls `action` with the delegate, on the session's delegate queue and after what the client was told before, or `orElse` at once if
-    /// there is none.
+    /// Calls `action` with the delegate, on the session's delegate queue and after everything the client was told earlier, or `orElse` at
+    /// once if there is none.
     func ask(
         _ action:
             @escaping @Sendable (
@@ -77,7 +77,7 @@ final class Stock: @unchecked Sendable {
         tell { $1.urlProtocol($0, didFailWithError: error) }
     }
 
-    /// Calls `body` on the work queue, unless the task has ended by then, and never waits for that.
+    /// Calls `body` on the work queue without waiting for it, unless the task has ended by then.
     private func tell(
         _ body: @escaping @Sendable (CurlURLProtocol, any FoundationNetworking.URLProtocolClient) -> Void
     ) {

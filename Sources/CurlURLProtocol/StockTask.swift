@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 
 // What the stock module tells only its own protocols, read by reflection: a task's session and that session's work queue, its sink and its
-// upload's body. Each name and type is checked. Where a version of the stock module differs, the answer is nil, and the task fails with a
+// upload's body. Each name and type is checked. If a version of the stock module differs, the result is nil, and the task fails with a
 // clear error.
 
 /// The body of a stock upload task.

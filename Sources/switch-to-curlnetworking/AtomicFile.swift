@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A file that is replaced atomically: readers see the old text or the new one, even if the program is killed. The new file has the old one's
-/// permissions, and its owner if the system allows that. A link stays one.
+/// A file that is replaced atomically: readers see the old text or the new one, even if the program is killed. The new file has the old
+/// one's permissions, and its owner if the system allows that. A link stays a link.
 struct AtomicFile {
     struct WriteError: Error, CustomStringConvertible {
         let path: String

@@ -63,7 +63,7 @@ struct Call {
 }
 
 extension Token {
-    /// What is in a string literal without escapes.
+    /// The content of a string literal without escapes.
     fileprivate var plainString: String? {
         guard kind == .string, text.count >= 2, text.hasPrefix("\""), !text.contains("\\") else { return nil }
         return String(text.dropFirst().dropLast())

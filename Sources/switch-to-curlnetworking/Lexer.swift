@@ -31,7 +31,7 @@ struct Lexer {
 
     private init(_ bytes: [UInt8]) {
         self.bytes = bytes
-        // A byte order mark is no part of the first word.
+        // A byte order mark isn't part of the first word.
         if bytes.starts(with: "\u{FEFF}".utf8) { position = 3 }
     }
 
@@ -65,7 +65,7 @@ struct Lexer {
     /// Lines end with LF, CR or both.
     private var isAtLineEnd: Bool { peek() == UInt8(ascii: "\n") || peek() == UInt8(ascii: "\r") }
 
-    /// Goes past a byte of any kind, and counts lines.
+    /// Skips a byte of any kind, and counts lines.
     private mutating func skipCharacter() {
         if isAtLineEnd, peek() == UInt8(ascii: "\n") || peek(1) != UInt8(ascii: "\n") { line += 1 }
         position += 1
@@ -134,7 +134,7 @@ struct Lexer {
         }
     }
 
-    /// One that doesn't begin at the end of a line ends with it at the latest.
+    /// An expression that doesn't begin at the end of a line ends with that line at the latest.
     private mutating func skipExpression(numberSigns: Int) {
         position += numberSigns + 1
         let isMultiline = isAtLineEnd
@@ -181,7 +181,7 @@ struct Lexer {
         }
     }
 
-    /// Strings in interpolations in strings, and so on: as many as this, which is more than the compiler takes.
+    /// The deepest nesting of strings in interpolations in strings: more than the compiler accepts.
     private static let maximumDepth = 500
 
     private mutating func skipInterpolation() {

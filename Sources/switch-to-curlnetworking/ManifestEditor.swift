@@ -6,9 +6,9 @@ struct ManifestEditor {
         let name: String
         /// Where SwiftPM looks for its files, relative to the package's root.
         let directories: [String]
-        /// What of its folder alone belongs to it, relative to that; nil for all.
+        /// The only parts of its folder that belong to it, relative to the folder; nil for all.
         fileprivate let sources: [String]?
-        /// What of its folder doesn't.
+        /// The parts of its folder that don't.
         fileprivate let excluded: [String]
         let isPlugin: Bool
         fileprivate let call: Call
@@ -32,7 +32,7 @@ struct ManifestEditor {
     private let text: String
     private let tokens: [Token]
     private let package: Call?
-    /// A name more than once if the manifest declares it more than once, such as for each platform.
+    /// A name occurs more than once if the manifest declares it more than once, as for each platform.
     let targets: [Target]
 
     init(_ text: String) {
@@ -74,7 +74,7 @@ struct ManifestEditor {
         return parts.isEmpty ? "." : parts.joined(separator: "/")
     }
 
-    /// What comes before a target that isn't in the package's own list, without blanks.
+    /// The text before a target that isn't in the package's own list, without blanks.
     private static let leads = [
         "targets+=[", "targets=[", "targets.append(", "targets.append(contentsOf:[", "Target]=[", ":Target=", "Target",
     ]
@@ -93,7 +93,7 @@ struct ManifestEditor {
         }
     }
 
-    /// The version of SwiftPM that the manifest is for: its first line says that.
+    /// The version of SwiftPM that the manifest is for: its first line says which.
     private var toolsVersion: PackageDependency.ToolsVersion? {
         let line = text.drop { $0 == "\u{FEFF}" || $0.isWhitespace }.prefix { !$0.isNewline }
         guard let match = line.firstMatch(of: /swift-tools-version:?\s*(\d+)(?:\.(\d+))?/.ignoresCase()),
@@ -118,7 +118,7 @@ struct ManifestEditor {
         return isClear ? owner.0 : nil
     }
 
-    /// A target that is alone among those of tests, or among all others, may have the whole folder.
+    /// The only test target, or the only other target, may have the whole folder.
     private func soleTarget(of path: String) -> Target? {
         guard let top = path.split(separator: "/").first.map(String.init), Self.sources.contains(top) || top == "Tests"
         else { return nil }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// The command line.
 struct Options: Equatable {
     struct UsageError: Error, Equatable, CustomStringConvertible {
         let description: String

@@ -1,7 +1,7 @@
 /// A dependency on this package in another one's manifest.
 struct PackageDependency: Equatable {
     enum Source: Equatable {
-        /// An absolute one: SwiftPM takes others for relative to the manifest.
+        /// An absolute path: SwiftPM takes others to be relative to the manifest.
         case path(String)
         case branch(url: String, String)
         case from(url: String, String)

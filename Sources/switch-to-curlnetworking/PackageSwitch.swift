@@ -1,6 +1,6 @@
 import Foundation
 
-/// The changes of switching a package, and what is left to the user. Nothing is written before `write()`.
+/// The changes that switch a package, and the findings left to the user. Nothing is written before `write()`.
 struct PackageSwitch {
     struct Change {
         /// Relative to the package's root.
@@ -16,7 +16,7 @@ struct PackageSwitch {
     /// Not all changes could be written.
     struct Incomplete: Error, CustomStringConvertible {
         let cause: AtomicFile.WriteError
-        /// The paths of the files that were written before, relative to the package's root.
+        /// The paths of the files already written, relative to the package's root.
         let written: [String]
 
         var description: String {
@@ -31,7 +31,7 @@ struct PackageSwitch {
     }
 
     init(_ root: URL, dependency: PackageDependency) throws(MissingManifest) {
-        // What is below a link isn't found.
+        // Files below a link aren't found.
         let root = root.resolvingSymlinksInPath()
         self.root = root
         let names = (try? FileManager.default.contentsOfDirectory(atPath: root.path)) ?? []
@@ -45,7 +45,7 @@ struct PackageSwitch {
         let tree = SourceTree(root)
         for file in tree.files where !Self.isManifest(file.lastPathComponent) {
             let path = Self.path(of: file, in: root)
-            // It can't depend on a library.
+            // A plugin can't depend on a library.
             if editors.contains(where: { $0.target(of: path)?.isPlugin ?? false }) { continue }
             guard let text = Self.text(of: file) else {
                 findings.append(Finding(file: path, line: nil, text: "can't be read as UTF-8, and is left as it is"))

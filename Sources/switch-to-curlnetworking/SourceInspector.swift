@@ -8,7 +8,7 @@ struct SourceInspector {
     private static let mocked: Set = [
         "URLSession", "URLSessionTask", "URLSessionDataTask", "URLSessionUploadTask", "URLSessionDownloadTask",
     ]
-    /// How many tokens may stand between a class's name and its brace: what has more isn't a declaration.
+    /// How many tokens may stand between a class's name and its brace: anything longer isn't a declaration.
     private static let longestHead = 1_000
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
 
@@ -37,7 +37,7 @@ struct SourceInspector {
     private func inheritedType(of index: Int) -> String? {
         guard index + 2 < tokens.count, tokens[index + 1].kind == .word else { return nil }
         let head = tokens[(index + 2)...].prefix(Self.longestHead).prefix { $0.text != "{" }
-        // What may come first are the names of a generic type, and what these conform to.
+        // A generic type's parameters and their constraints may come first.
         let rest = head.first?.text == "<" ? head.drop { $0.text != ">" }.dropFirst() : head
         guard rest.first?.text == ":" else { return nil }
         let inherited = rest.dropFirst()

@@ -10,7 +10,7 @@
 /// #endif
 /// ```
 ///
-/// In other conditional blocks such a block replaces the import: they may be compiled for platforms that have the stock module alone.
+/// In other conditional blocks such a block replaces the import: they may be compiled for platforms that have only the stock module.
 struct SourceRewriter {
     static let stock = "FoundationNetworking"
     static let ours = "CurlNetworking"
@@ -124,7 +124,7 @@ struct SourceRewriter {
         return [Edit(name, ours), Edit(insertingAt: end, second)]
     }
 
-    /// The edit that puts a block with two clauses in place of an import; nil unless it has its lines for itself.
+    /// The edit that puts a block with two clauses in place of an import; nil unless the import has its lines to itself.
     private static func fallback(around statement: ImportStatement, _ tokens: [Token], _ text: String) -> Edit? {
         let (first, last) = (tokens[statement.tokens.lowerBound], tokens[statement.tokens.upperBound - 1])
         let indentation = text.indentation(at: first.range.lowerBound)

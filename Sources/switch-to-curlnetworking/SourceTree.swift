@@ -1,9 +1,9 @@
 import Foundation
 
-/// The Swift files below a folder, sorted, without hidden folders (such as `.build`), links, and packages of their own.
+/// The Swift files below a folder, sorted, without hidden folders (such as `.build`), links, and nested packages.
 struct SourceTree {
     let files: [URL]
-    /// The folders below it that have a `Package.swift`, sorted; what is below them isn't looked at.
+    /// The folders below it that have a `Package.swift`, sorted; nothing below them is looked at.
     let packages: [URL]
     /// Links to Swift files and folders outside it, sorted.
     let links: [URL]

@@ -1,12 +1,12 @@
 import Foundation
 
-/// Bytes as they arrive in memory, until they are handed over: small ones are copied into a fit, large ones go with their memory, which
-/// earlier ones may have had.
+/// Collects bytes as they arrive, until they are handed over: small amounts are copied into an exact fit, large ones are handed over with
+/// their memory, which may be recycled.
 struct CollectedBytes: ~Copyable {
     private enum Storage {
-        /// Complete, or seen by others: what is appended goes elsewhere.
+        /// Complete, or shared: appended bytes go elsewhere.
         case data(Data)
-        /// Not seen by others.
+        /// Not shared.
         case block(RecycledMemory.Block)
     }
 
@@ -14,14 +14,14 @@ struct CollectedBytes: ~Copyable {
     private(set) var count = 0
     private let memory: RecycledMemory
 
-    /// No more than that is copied, and its memory kept for what comes next. In bytes.
+    /// At most this many bytes are copied, and their memory is kept for later ones.
     private static let maximumKept = 4096
 
     init(_ memory: RecycledMemory = .shared) {
         self.memory = memory
     }
 
-    /// Where the next bytes belong. What is written there counts once it is appended, which doesn't copy it then.
+    /// The memory for the next bytes. Bytes written there count once they are appended, without a copy.
     var room: UnsafeMutableRawBufferPointer {
         guard case .block(let block) = storage else { return UnsafeMutableRawBufferPointer(start: nil, count: 0) }
         return UnsafeMutableRawBufferPointer(rebasing: block.bytes[count...])
@@ -44,12 +44,12 @@ struct CollectedBytes: ~Copyable {
         }
     }
 
-    /// - Parameter expected: How many bytes there are expected to be in the end; 0 if that is unknown.
+    /// - Parameter expected: The expected total number of bytes; 0 if unknown.
     mutating func append(_ bytes: UnsafeRawBufferPointer, expected: Int = 0) {
         guard !bytes.isEmpty else { return }
         defer { count += bytes.count }
         if case .data = storage, count == 0, expected <= bytes.count, bytes.count < RecycledMemory.sizes.lowerBound {
-            // Most bodies come in one piece, and are copied into an exact fit.
+            // Most bodies arrive in one piece, and are copied into an exact fit.
             storage = .data(Data(bytes))
             return
         }
@@ -57,7 +57,7 @@ struct CollectedBytes: ~Copyable {
         if bytes.baseAddress != UnsafeRawPointer(room.baseAddress) { room.copyMemory(from: bytes) }
     }
 
-    /// All of them. Whoever gets it may change it.
+    /// All bytes. The caller may change the result.
     var data: Data {
         mutating get {
             let data = contents
@@ -66,7 +66,7 @@ struct CollectedBytes: ~Copyable {
         }
     }
 
-    /// All of them. Leaves this empty.
+    /// Returns all bytes, and leaves this empty.
     mutating func takeData() -> Data {
         defer { removeAll() }
         let data = contents
@@ -74,7 +74,7 @@ struct CollectedBytes: ~Copyable {
         return data
     }
 
-    /// Leaves this empty; nil if the bytes are not UTF-8.
+    /// Returns all as text, and leaves this empty; nil if they aren't UTF-8.
     mutating func takeText() -> String? {
         defer { removeAll() }
         return switch storage {
@@ -87,12 +87,12 @@ struct CollectedBytes: ~Copyable {
         switch storage {
         case .data(let data): data
         case .block(let block) where isHandedOver: block.data(count)
-        // Of the slice itself it would take three times as long.
+        // Copying the slice itself would take three times as long.
         case .block(let block): Data(UnsafeRawBufferPointer(rebasing: block.bytes[..<count]))
         }
     }
 
-    /// Whether the memory goes with its bytes: it isn't much more than they need.
+    /// Whether the memory is handed over with its bytes: it isn't much more than they need.
     private var isHandedOver: Bool {
         guard case .block(let block) = storage else { return true }
         return count > Self.maximumKept && count > block.bytes.count / 2

@@ -1,9 +1,9 @@
 import Foundation
 
 extension Data {
-    /// The bytes that `fill` writes into memory for `capacity` of them; it returns how many.
+    /// The bytes that `fill` writes into memory for `capacity` bytes; `fill` returns their number.
     ///
-    /// They aren't copied, unless that would keep much more memory than there are bytes.
+    /// They are copied only if that saves much memory.
     static func filled<Failure>(
         upTo capacity: Int,
         by fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Int
@@ -18,7 +18,7 @@ extension Data {
         }
         guard let start = buffer.baseAddress, count > capacity / 2 else {
             defer { buffer.deallocate() }
-            // Of the slice itself it would take three times as long.
+            // Copying the slice itself would take three times as long.
             return Data(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         return Data(bytesNoCopy: start, count: count, deallocator: .custom { memory, _ in memory.deallocate() })

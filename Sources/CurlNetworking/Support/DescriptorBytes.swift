@@ -3,9 +3,9 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// Reads and writes whole pieces of files, with as many of the system's calls as that takes. Blocks for as long as the file system does.
+/// Reads and writes whole pieces of files, with as many system calls as that takes. Blocks for as long as the file system does.
 enum DescriptorBytes {
-    /// Fills `buffer` from where the file stands. Returns how much of it, in bytes: less than all where the file ended before.
+    /// Fills `buffer` from the file's current position. Returns how many bytes were read: fewer than all if the file ended first.
     static func read(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Result<Int, SystemError> {
         var filled = 0
         while filled < buffer.count {
@@ -18,15 +18,15 @@ enum DescriptorBytes {
         return .success(filled)
     }
 
-    /// The next `count` bytes, or what is left of the file; none at its end.
+    /// The next `count` bytes, or the rest of the file; none at its end.
     static func read(_ descriptor: Int32, count: Int) throws(SystemError) -> Data {
         var data = Data(count: count)
         let filled = try data.withUnsafeMutableBytes { read(descriptor, into: $0) }.get()
         return data.prefix(filled)
     }
 
-    /// The length of a regular file that the system describes as `status`, in bytes; nil if it isn't known before the file has been read: files
-    /// below `/proc` have no length, and those below `/sys` that of a page, whatever is in them.
+    /// The length of a regular file with this `status`, in bytes; nil if it isn't known before the file has been read: files below `/proc`
+    /// have no length, and those below `/sys` that of a page, whatever their content.
     static func knownLength(of descriptor: Int32, _ status: stat) -> Result<Int64?, SystemError> {
         if status.st_size == 0 { return isEmpty(descriptor).map { $0 ? 0 : nil } }
         return .success(isOfSysfs(descriptor) ? nil : Int64(status.st_size))
@@ -47,7 +47,7 @@ enum DescriptorBytes {
     /// SYSFS_MAGIC; see statfs(2).
     private static let sysfsMagic: UInt32 = 0x6265_6572
 
-    /// Writes all of `bytes`. `written` grows by what went out, in bytes, also in case of a failure.
+    /// Writes all of `bytes`. `written` grows by the number of bytes written, even on failure.
     static func write(
         _ bytes: UnsafeRawBufferPointer,
         to descriptor: Int32,
@@ -63,7 +63,6 @@ enum DescriptorBytes {
         return .success(())
     }
 
-    /// Writes all of `bytes`.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Result<Void, SystemError> {
         var written: Int64 = 0
         return write(bytes, to: descriptor, counting: &written)

@@ -1,5 +1,5 @@
 extension FixedWidthInteger {
-    /// The number that ASCII digits stand for (RFC 9110 §8.6). nil if there is none, or anything else, or the number is too large.
+    /// Parses ASCII digits (RFC 9110 §8.6). nil if there are none, or anything else, or if the number is too large.
     init?(digits: some Collection<UInt8>) {
         guard !digits.isEmpty else { return nil }
         self = 0

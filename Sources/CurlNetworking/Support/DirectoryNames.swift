@@ -1,7 +1,7 @@
 import CurlTransport
 import Glibc
 
-/// The names in a directory, one after the other: it may have very many. Blocks for as long as the file system does.
+/// The names in a directory, one at a time: there may be very many. Blocks for as long as the file system does.
 struct DirectoryNames: ~Copyable {
     private let stream: OpaquePointer
 
@@ -10,7 +10,7 @@ struct DirectoryNames: ~Copyable {
         self.stream = stream
     }
 
-    /// Takes `descriptor`, and closes it in any case.
+    /// Takes over `descriptor`, and closes it even on failure.
     init(closing descriptor: Int32) throws(SystemError) {
         guard let stream = fdopendir(descriptor) else {
             let error = SystemError.current
@@ -22,13 +22,13 @@ struct DirectoryNames: ~Copyable {
 
     deinit { closedir(stream) }
 
-    /// For calls that take names below the directory. Open as long as this is there.
+    /// For calls that take names below the directory. Open as long as this value exists.
     var descriptor: Int32 { dirfd(stream) }
 
     /// The next name, in no particular order; nil at the end.
     func next() throws(SystemError) -> String? {
         while true {
-            // How a failure is told from the end.
+            // Distinguishes a failure from the end.
             errno = 0
             guard let entry = readdir(stream) else {
                 guard errno == 0 else { throw .current }

@@ -34,7 +34,7 @@ struct Fifo<Element> {
         incoming.contains(where: isWanted) || outgoing.contains(where: isWanted)
     }
 
-    /// Keeps the order of the others.
+    /// Keeps the order of the rest.
     mutating func removeAll(where isUnwanted: (Element) -> Bool) {
         incoming.removeAll(where: isUnwanted)
         outgoing.removeAll(where: isUnwanted)

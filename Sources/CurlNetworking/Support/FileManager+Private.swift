@@ -1,7 +1,7 @@
 import Foundation
 
 extension FileManager {
-    /// Makes the folder, and those above it that aren't there yet, for the user alone.
+    /// Creates the folder, and any missing ones above it, for the user alone.
     func createPrivateFolder(atPath path: String) throws {
         try createDirectory(
             atPath: path,

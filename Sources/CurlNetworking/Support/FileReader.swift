@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A file that is read from its beginning, open as long as this is there. Blocks for as long as the file system does.
+/// A file that is read from its beginning, open as long as this object exists. Blocks for as long as the file system does.
 final class FileReader: Sendable {
     private let descriptor: Int32
 
@@ -15,7 +15,7 @@ final class FileReader: Sendable {
         close(descriptor)
     }
 
-    /// The next `count` bytes, or what is left of the file; none at its end.
+    /// The next `count` bytes, or the rest of the file; none at its end.
     func read(_ count: Int) throws(SystemError) -> Data {
         try DescriptorBytes.read(descriptor, count: count)
     }

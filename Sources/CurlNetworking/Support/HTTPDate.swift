@@ -12,7 +12,7 @@ enum HTTPDate {
         return fixed(bytes) ?? obsolete(bytes) ?? asctime(bytes)
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped. What is out of the range that is parsed becomes its next end.
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped. Dates outside the range that is parsed are clamped to it.
     static func text(of date: Date) -> String {
         // The years 1601 to 9999.
         let seconds = date.timeIntervalSince1970
@@ -79,7 +79,7 @@ enum HTTPDate {
         ).date
     }
 
-    /// Whether `bytes` match `pattern`: a digit for each 0, a letter for each asterisk, everything else the same in any case.
+    /// Whether `bytes` match `pattern`: a digit for each 0, a letter for each asterisk, anything else matches itself in any case.
     private static func matches(_ bytes: [UInt8], _ pattern: StaticString) -> Bool {
         guard bytes.count == pattern.utf8CodeUnitCount else { return false }
         return pattern.withUTF8Buffer { pattern in

@@ -2,13 +2,13 @@ import Foundation
 
 /// Encodes internationalised host names in ASCII (RFC 3492, RFC 5890 §2.3.2.1).
 enum Punycode {
-    /// `host`, which is in lower case, in ASCII.
+    /// Returns `host`, which must be in lower case, in ASCII.
     static func asciiHost(_ host: String) -> String {
         if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
         return asciiDomain(host.precomposedStringWithCanonicalMapping[...])
     }
 
-    /// `domain`, which is in lower case and composed, in ASCII: "xn--…" for each label that isn't.
+    /// Returns `domain`, which must be in lower case and composed, in ASCII: "xn--…" for each label that isn't.
     static func asciiDomain(_ domain: Substring) -> String {
         domain.split(separator: ".", omittingEmptySubsequences: false).map { label in
             label.utf8.allSatisfy { $0 < 0x80 } ? String(label) : "xn--" + encode(label)

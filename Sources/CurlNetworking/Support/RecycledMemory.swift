@@ -1,10 +1,10 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// Memory for large bodies that are collected whole, used again for later ones: filling pages that are fresh from the kernel costs more
-/// than receiving the bytes that go there.
+/// Memory for large bodies that are collected whole, reused for later ones: filling fresh pages from the kernel costs more than receiving
+/// the bytes that go there.
 ///
-/// Unneeded memory is given back to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
+/// Unneeded memory is returned to the system: at once if more than the limit would be kept, otherwise after 5 to 10 seconds.
 final class RecycledMemory: Sendable {
     /// For all sessions of the process.
     static let shared = RecycledMemory(limit: 32 << 20) { sweep in
@@ -14,9 +14,9 @@ final class RecycledMemory: Sendable {
     /// In bytes. Smaller bodies are left to the allocator, which keeps such memory itself; larger ones are rare, and would fill the limit.
     static let sizes = 64 << 10...8 << 20
 
-    /// A piece of memory with one owner. Returns to where it came from with the last reference.
+    /// A piece of memory with one owner. Returned to where it came from with the last reference.
     ///
-    /// `@unchecked Sendable`: its owner alone writes to it, and only before others get to see it.
+    /// `@unchecked Sendable`: only its owner writes to it, and only before it is shared.
     final class Block: @unchecked Sendable {
         private var space: Space
         /// nil for the allocator's.
@@ -34,7 +34,7 @@ final class RecycledMemory: Sendable {
             UnsafeMutableRawBufferPointer(start: space.start, count: space.size)
         }
 
-        /// Makes it larger with its bytes, perhaps in another place. False if another block is better.
+        /// Enlarges it and keeps its bytes, perhaps at another address. False if another block is better.
         func grow(to size: Int) -> Bool {
             guard pool == nil, !RecycledMemory.sizes.contains(size), let start = realloc(space.start, size) else {
                 return false
@@ -43,13 +43,13 @@ final class RecycledMemory: Sendable {
             return true
         }
 
-        /// Its first bytes, without a copy. To be called once, after all else: the result's owner may change it in place.
+        /// Returns its first `count` bytes, without a copy. Call it once, last: the result's owner may change it in place.
         func data(_ count: Int) -> Data {
             Data(bytesNoCopy: space.start, count: count, deallocator: .custom { _, _ in withExtendedLifetime(self) {} })
         }
     }
 
-    /// `@unchecked Sendable`: either one block's, or on a shelf.
+    /// `@unchecked Sendable`: either owned by one block, or on a shelf.
     fileprivate struct Space: @unchecked Sendable {
         let start: UnsafeMutableRawPointer
         /// In bytes.
@@ -60,7 +60,7 @@ final class RecycledMemory: Sendable {
         }
 
         init(size: Int) {
-            // With this alignment, it is malloc's.
+            // With this alignment, the memory is malloc's.
             self.init(start: .allocate(byteCount: size, alignment: 16), size: size)
         }
     }
@@ -69,7 +69,7 @@ final class RecycledMemory: Sendable {
     private struct Shelf: Sendable {
         /// Those at the end were used last.
         var idle: [Space] = []
-        /// The smallest number that were idle at any time since the last sweep.
+        /// The smallest number that was idle at any time since the last sweep.
         var unneeded = 0
 
         mutating func take() -> Space? {
@@ -105,7 +105,7 @@ final class RecycledMemory: Sendable {
     /// In bytes.
     var kept: Int { state.withLock { $0.kept } }
 
-    /// A block for `count` bytes, which is at most a quarter larger. Outside of `sizes` it is the allocator's, and fits.
+    /// Returns a block for `count` bytes, at most a quarter larger. Outside of `sizes` it is the allocator's, and an exact fit.
     func block(for count: Int) -> Block {
         guard Self.sizes.contains(count) else { return Block(Space(size: count), of: nil) }
         // Four sizes for each doubling.

@@ -7,7 +7,7 @@ package struct SHA256 {
     private var state: [UInt32] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
-    /// The start of a block, less than a whole one.
+    /// The start of an incomplete block.
     private var pending: [UInt8] = []
     private var length: UInt64 = 0
     private var schedule = [UInt32](repeating: 0, count: 64)
@@ -48,7 +48,7 @@ package struct SHA256 {
         }.joined()
     }
 
-    /// Takes in whole blocks.
+    /// Processes whole blocks.
     private mutating func compress(_ blocks: UnsafeRawBufferPointer) {
         guard let start = blocks.baseAddress else { return }
         state.withUnsafeMutableBufferPointer { state in

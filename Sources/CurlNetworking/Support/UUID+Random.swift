@@ -1,7 +1,7 @@
 import Foundation
 
 extension UUID {
-    /// A random one (RFC 9562 §5.4). `UUID()` reads /dev/urandom, and makes the same one each time if the process is out of descriptors.
+    /// A random UUID (RFC 9562 §5.4). `UUID()` reads /dev/urandom, and makes the same one each time if the process is out of descriptors.
     static func random() -> UUID {
         let (high, low) = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
         var bytes = uuid_t(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -16,7 +16,7 @@ package enum UntrustedPropertyList {
         }
     }
 
-    /// What `decode` reads back; nil if `value` can't be encoded, or is too large.
+    /// Encodes `value` for `decode`; nil if it can't be encoded, or is too large.
     package static func encode(_ value: some Encodable, _ limits: Limits) -> Data? {
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .xml
@@ -24,7 +24,7 @@ package enum UntrustedPropertyList {
         return data
     }
 
-    /// nil for data that is beyond the limits, or no `Value`.
+    /// nil for data that is beyond the limits, or isn't a `Value`.
     package static func decode<Value: Decodable>(_ data: Data, _ limits: Limits) -> Value? {
         guard data.count <= limits.bytes, isHarmless(data, containers: limits.containers) else { return nil }
         return try? PropertyListDecoder().decode(Value.self, from: data)
@@ -44,7 +44,7 @@ package enum UntrustedPropertyList {
         }
     }
 
-    /// In another encoding, tags could be written in other bytes than those that are counted.
+    /// In another encoding, tags could be written with bytes other than those that are counted.
     private static func isUTF8(declaredBy text: String) -> Bool {
         let declaration = String(decoding: text.utf8.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self)
         let words = declaration.components(separatedBy: "encoding")
@@ -57,7 +57,7 @@ package enum UntrustedPropertyList {
         return (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [String: Any]
     }
 
-    /// What `dictionary` reads back; nil if a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
+    /// Serialises `dictionary`; nil if a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
     static func data(_ dictionary: [String: Any], containers maximum: Int) -> Data? {
         let data = try? PropertyListSerialization.data(fromPropertyList: dictionary, format: .xml, options: 0)
         return data.flatMap { isHarmless($0, containers: maximum) ? $0 : nil }

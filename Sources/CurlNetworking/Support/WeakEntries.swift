@@ -1,6 +1,6 @@
-/// A value for each of some objects, by its key, for as long as the object exists. Whoever has the table guards it.
+/// Values of objects by key, each kept for as long as its object exists. The table's owner guards it.
 ///
-/// `@unchecked Sendable`: of objects that aren't, callers only use the values.
+/// `@unchecked Sendable`: callers use only the values of objects that aren't Sendable.
 struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>: @unchecked Sendable {
     private struct Entry {
         weak var object: Object?
@@ -8,11 +8,11 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
     }
 
     private var entries: [Key: Entry] = [:]
-    /// How many entries there may be before those whose objects are gone are removed: not with each new one.
+    /// How many entries there may be before those of dead objects are removed, which isn't done for each new one.
     private var room = minimumRoom
     private static var minimumRoom: Int { 64 }
 
-    /// How many entries there are, those included whose objects are gone.
+    /// How many entries there are, including those of dead objects.
     var count: Int { entries.count }
 
     subscript(key: Key) -> (object: Object, value: Value)? {
@@ -20,7 +20,7 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
         return (object, entry.value)
     }
 
-    /// Objects that were looked at, for the caller to release once its lock is open: each of them may be the last reference by then.
+    /// Objects that were looked at, for the caller to release after unlocking: each may be the last reference by then.
     typealias Seen = [Object]
 
     mutating func insert(_ object: Object, _ value: Value, for key: Key) -> Seen {
@@ -29,7 +29,7 @@ struct WeakEntries<Key: Hashable & Sendable, Object: AnyObject, Value: Sendable>
         return seen
     }
 
-    /// Twice as many as are in use fit before the next time, so that a new one costs the same however many there are.
+    /// Leaves room for twice as many as are in use, so that a new one costs the same however many there are.
     private mutating func makeRoom() -> Seen {
         guard entries.count >= room else { return [] }
         var seen: Seen = []

@@ -6,7 +6,7 @@ final class WeakTable<Key: Hashable & Sendable, Object: AnyObject & Sendable>: S
 
     subscript(_ key: Key) -> Object? { entries.withLock { $0[key]?.object } }
 
-    /// How many entries the table has, those included whose objects are gone.
+    /// How many entries the table has, including those of dead objects.
     var count: Int { entries.withLock { $0.count } }
 
     /// The object for `key`; if there is none, `make` makes it, with the table locked.

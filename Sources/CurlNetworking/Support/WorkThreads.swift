@@ -2,22 +2,22 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// Threads for work that may take long, or block. Dispatch's queues share a limited number of threads, and a program can block all of those
+/// Threads for work that may take long, or block. Dispatch's queues share a limited number of threads, and a program can block all of them
 /// while it waits for the very task that needs one.
 ///
-/// A thread that has had nothing to do for a while ends.
+/// Threads that stay idle end after `idleTime`.
 ///
-/// `@unchecked Sendable`: `condition` guards what changes.
+/// `@unchecked Sendable`: `condition` guards the mutable state.
 final class WorkThreads: @unchecked Sendable {
     typealias Work = @Sendable () -> Void
 
-    /// For whatever may block for any time: the program's streams and storages, and other processes. Everything runs at once.
+    /// For work that may block indefinitely: the program's streams and storages, and other processes. Everything runs at once.
     static let blocking = WorkThreads(limit: .max)
-    /// For files in the module's directories. Most of that work is short, and many threads that do it at once wait for each other, as in the
-    /// lock of a directory.
+    /// For files in the module's directories. Most of that work is short, and many threads doing it at once would wait for each other, as
+    /// for a directory's lock.
     static let files = WorkThreads(limit: 16, longestShortWork: .milliseconds(1))
-    /// For files that the program names, which may be anywhere: however many of them are on a file system that doesn't answer, neither the next
-    /// one nor the module's own files wait for them.
+    /// For files that the program names, which may be anywhere: however many are on a file system that doesn't respond, no other file, the
+    /// module's own included, waits for them.
     static let namedFiles = WorkThreads(limit: .max, longestShortWork: .milliseconds(1))
 
     private let limit: Int
@@ -32,7 +32,7 @@ final class WorkThreads: @unchecked Sendable {
     private var coming = 0
     /// When each busy thread began its current work. Empty if `longestShortWork` is zero.
     private var begins: [(number: Int, time: MonotonicTime)] = []
-    /// A thread that has found others at work will look again; see `watch`.
+    /// Whether a thread that found others at work will look again; see `watch`.
     private var isWatched = false
     private var latestNumber = 0
 
@@ -43,7 +43,7 @@ final class WorkThreads: @unchecked Sendable {
 
     /// - Parameters:
     ///   - limit: How many threads there may be.
-    ///   - longestShortWork: A thread begins with something only if all others at work have taken longer for theirs.
+    ///   - longestShortWork: A thread starts new work only once all busy threads have spent longer than this on theirs.
     init(limit: Int, longestShortWork: Duration = .zero) {
         self.limit = limit
         self.longestShortWork = longestShortWork
@@ -58,15 +58,15 @@ final class WorkThreads: @unchecked Sendable {
         if starts { startThread() }
     }
 
-    /// Lets go of `object` on one of the threads: its `deinit` may wait. Any thread.
+    /// Releases `object` on one of the threads: its `deinit` may wait. Any thread.
     func release<Object: AnyObject>(_ object: inout Object?) {
         let reference = Reference(object.take())
         run { reference.object = nil }
     }
 
-    /// Has no object any more when it goes itself, wherever that is.
+    /// No longer holds its object when it is itself released, wherever that is.
     ///
-    /// `@unchecked Sendable`: once made, only the thread that lets go uses it.
+    /// `@unchecked Sendable`: once made, it is used only by the releasing thread.
     private final class Reference<Object: AnyObject>: @unchecked Sendable {
         var object: Object?
 
@@ -75,7 +75,7 @@ final class WorkThreads: @unchecked Sendable {
         }
     }
 
-    /// With the lock. True if the caller must start a thread then.
+    /// Called with the lock. Returns whether the caller must then start a thread.
     private func callThreadIfNeeded() -> Bool {
         guard needsThread else { return false }
         if idle > woken {
@@ -104,7 +104,7 @@ final class WorkThreads: @unchecked Sendable {
         }
         guard pthread_create(&thread, nil, start, context.toOpaque()) == 0 else {
             context.release()
-            // The system has no thread left; Dispatch waits until it has.
+            // The system can't start a thread; Dispatch waits until it can.
             return DispatchQueue(label: "CurlNetworking.work").async { self.serve() }
         }
         pthread_detach(thread)
@@ -124,7 +124,7 @@ final class WorkThreads: @unchecked Sendable {
         }
     }
 
-    /// What the thread is to do, and whether it must start another first; nil if it is to end.
+    /// Returns the thread's next work, and whether it must first start another thread; nil if it is to end.
     private func next(for number: Int) -> (Work, starts: Bool)? {
         condition.lock()
         defer { condition.unlock() }
@@ -142,14 +142,14 @@ final class WorkThreads: @unchecked Sendable {
         }
     }
 
-    /// Whether a thread is at work and hasn't taken long yet.
+    /// Whether a busy thread hasn't taken long yet.
     private var areOthersQuick: Bool {
         guard !begins.isEmpty else { return false }
         let now = MonotonicTime.now
         return begins.contains { $0.time + longestShortWork > now }
     }
 
-    /// Sees to it that nothing waits for others that take long.
+    /// Ensures that no work waits for threads that take long.
     private func watch() {
         isWatched = true
         condition.unlock()
@@ -158,7 +158,7 @@ final class WorkThreads: @unchecked Sendable {
         isWatched = false
     }
 
-    /// False if none has come for a while.
+    /// False if none arrives in time.
     private func waitForWork() -> Bool {
         guard idle < Self.maximumIdle else {
             count -= 1

@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// Where a response and its body come from: an HTTP or FTP server, this machine, a program's protocol class, or the cache. Loop only.
+/// The source of a response and its body: an HTTP or FTP server, this machine, a program's protocol class, or the cache. Loop only.
 ///
-/// It reports to its delegate, and never again after it has been cancelled or has reported its end.
+/// It reports to its delegate, but never after it has been cancelled or has reported its end.
 protocol Transfer: AnyObject {
     /// How the task's metrics classify it.
     var source: HopMetrics.Source { get }
@@ -29,13 +29,13 @@ protocol Transfer: AnyObject {
     /// Whether it was told to pause. Nothing is reported meanwhile.
     var isPaused: Bool { get }
 
-    /// If libcurl can't do that at the moment, `isPaused` stays as it was.
+    /// Pauses or resumes it. If libcurl can't at the moment, `isPaused` stays unchanged.
     func setPaused(_ isPaused: Bool)
 
     /// Routes the body of a held response. May report body bytes before it returns. Outside of libcurl.
     func proceed(to route: BodyRoute)
 
-    /// The request's body, which had nothing to send, now has. Outside of libcurl.
+    /// Called when the request's body has bytes to send again. Outside of libcurl.
     func bodyBecameReadable()
 
     /// Whether bytes have moved since `lastActivity` without being reported to the delegate; restarts the idle clock if so.
@@ -44,7 +44,7 @@ protocol Transfer: AnyObject {
     /// Restarts the idle clock.
     func noteActivity()
 
-    /// The idle clock has run down: the transfer is about to be cancelled, and its connection may be dead.
+    /// Called when the idle clock has run down: the transfer is about to be cancelled, and its connection may be dead.
     func timedOut()
 
     /// Ends it without another report.
@@ -94,38 +94,38 @@ struct ReceivedHead {
     let request: URLRequest
     /// The HTTP proxy's responses about the tunnel; nil without a tunnel.
     var tunnel: ProxyTunnel?
-    /// What the program's own options of libcurl affect at most.
+    /// The most that the program's own libcurl options affect.
     var effect = OptionEffect.connection
 }
 
-/// How a transfer has ended.
+/// How a transfer ended.
 struct TransferEnding {
     /// nil if the response and its body are complete.
     var error: URLError?
     /// The response's head, if it has arrived.
     var head: ResponseHead?
-    /// The TLS handshake was stopped for this question.
+    /// The question for which the TLS handshake was stopped.
     var handshakeQuestion: HandshakeQuestion?
     /// A proxy's refusal of a tunnel.
     var refusal: ResponseHead?
-    /// Whether that came in spite of libcurl's answer to a challenge.
+    /// Whether the proxy refused in spite of libcurl's answer to a challenge.
     var refusesAnswer = false
     var loss = ConnectionLoss.none
-    /// At some point the task was suspended, or its consumer was too slow.
+    /// Whether the task was suspended at some point, or its consumer was too slow.
     var wasPaused = false
     /// The transfer's `isOfNetwork`.
     var isOfNetwork = false
-    /// Only HTTP/2 says where the body ends, and its connection is closed, or the server sends no more on it: some versions of libcurl, 7.88
-    /// among them, then take an error for the end.
+    /// Whether only HTTP/2 says where the body ends, and its connection is closed, or the server sends no more on it: some versions of
+    /// libcurl, 7.88 among them, then take an error for the end.
     var mayBeCutShort = false
 
     enum ConnectionLoss {
         case none
         /// The server had closed the reused connection before the request arrived, or without looking at it.
         case keptConnection
-        /// libcurl has retried the request by itself, and lost every connection.
+        /// libcurl retried the request by itself, and lost every connection.
         case everyConnection
-        /// The server has answered an upload before it had the whole body, and libcurl has lost the answer.
+        /// The server answered an upload before it had the whole body, and libcurl lost the answer.
         case answer
     }
 
@@ -138,38 +138,38 @@ struct TransferEnding {
     }
 }
 
-/// Owns a transfer and receives its reports. All calls come on the loop; those marked "within libcurl" must not call the transfer back.
+/// Owns a transfer and receives its reports. All calls are made on the loop; those marked "within libcurl" must not call the transfer back.
 protocol TransferDelegate: AnyObject {
-    /// The response's head is complete; returns what to do with its body. Throws to end the transfer. Within libcurl.
+    /// Called when the response's head is complete; returns what to do with its body. Throws to end the transfer. Within libcurl.
     func transfer(_ transfer: any Transfer, received head: ReceivedHead) throws(URLError) -> BodyRoute
 
-    /// The response of a transfer without a server's head; its body follows.
+    /// Reports the response of a transfer without a server's head; its body follows.
     func transfer(
         _ transfer: any Transfer,
         received response: URLResponse,
         storagePolicy: URLCache.StoragePolicy
     ) throws(URLError)
 
-    /// The HTTP proxy has opened the tunnel. Within libcurl.
+    /// Called when the HTTP proxy opens the tunnel. Within libcurl.
     func transfer(_ transfer: any Transfer, opened tunnel: ProxyTunnel)
 
-    /// An informational response has arrived (RFC 9110 §15.2). Within libcurl.
+    /// Called when an informational response arrives (RFC 9110 §15.2). Within libcurl.
     func transfer(_ transfer: any Transfer, receivedInformational head: ResponseHead)
 
-    /// The next bytes of the decoded body; throws if they can't be kept. Within libcurl or outside.
+    /// Takes the next bytes of the decoded body; throws if they can't be kept. Within libcurl or outside.
     func transfer(_ transfer: any Transfer, received body: UnsafeRawBufferPointer) throws(URLError)
 
-    /// Whether more of the body may be reported now; asked by transfers that can stop in the middle of what has arrived.
+    /// Whether more of the body may be reported now; asked by transfers that can stop in the middle of received bytes.
     func transferMayDeliver(_ transfer: any Transfer) -> Bool
 
-    /// The connection is free: the whole response has arrived, though some of it has yet to be decoded. Outside of libcurl.
+    /// Called when the connection is free: the whole response has arrived, though some of it has yet to be decoded. Outside of libcurl.
     func transferLeftConnection(_ transfer: any Transfer)
 
-    /// Whether body bytes may be sent now; if not, the transfer pauses. Not while a question is open, before whose answer the program would
-    /// hear of them. Within libcurl.
+    /// Whether body bytes may be sent now; if not, the transfer pauses. Not while a question is open: the program would hear of them before
+    /// answering. Within libcurl.
     func transferMaySend(_ transfer: any Transfer) -> Bool
 
-    /// The total of the request's body bytes handed to libcurl. Within libcurl.
+    /// Reports the total of the request's body bytes handed to libcurl. Within libcurl.
     func transfer(_ transfer: any Transfer, sent totalBytes: Int64)
 
     /// Called once after each series of the calls above, outside of libcurl.

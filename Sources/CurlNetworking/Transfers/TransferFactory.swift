@@ -25,7 +25,7 @@ struct TransferFactory {
         return try makeHTTPTransfer(options, bufferSize)
     }
 
-    /// Whether a 101 may make a stream of the connection. A proxy that reads the request doesn't pass its `Upgrade` on (RFC 9110 §7.6.1).
+    /// Whether a 101 may make a stream of the connection. A proxy that reads the request doesn't forward its `Upgrade` (RFC 9110 §7.6.1).
     private func mayUpgrade(_ options: TransferOptions) -> Bool {
         guard participants.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
             return false
@@ -139,7 +139,7 @@ struct TransferFactory {
         )
     }
 
-    /// - Parameter options: Of these, what is for a proxy.
+    /// - Parameter options: Only those for a proxy are used.
     private func makeStreamTransfer(
         _ options: TransferOptions,
         _ port: StreamPort
@@ -200,7 +200,7 @@ extension ChannelOptions {
 }
 
 extension TransferOptions {
-    /// Where libcurl would add what the URL says of user name and password.
+    /// `headers`, with the URL's user name and password added where libcurl would.
     fileprivate var headersWithCredentials: [String] {
         guard let credentials else { return headers }
         let credential = Credential(user: credentials.user, password: credentials.password)

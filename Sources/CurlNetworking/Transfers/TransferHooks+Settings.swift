@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 
 extension TransferHooks {
-    /// The session's additions to the transfers of `task`; nil for none. Loop.
+    /// The session's additions to the transfers of `task`; nil for none. Loop only.
     convenience init?(
         _ settings: SessionSettings,
         for request: URLRequest,

@@ -1,15 +1,15 @@
 import CurlTransport
 import Foundation
 
-/// The plan for a transfer: made by the loader for each request, and completed by its steps. A class, because it is large and goes through many
-/// hands. Loop only.
+/// The plan for a transfer: made by the loader for each request, and completed by its steps. A class, because it is large and passed on
+/// many times. Loop only.
 final class TransferPlan {
     let request: URLRequest
     /// The admission to the request's host; nil for local resources, which need none.
     let ticket: Admission.Ticket?
-    /// Closed by whoever made the plan, until the transfer takes it over.
+    /// Closed by the plan's maker until the transfer takes it over.
     let body: (any RequestBody)?
-    /// libcurl's options for an HTTP request; nil for FTP and what needs no server.
+    /// libcurl's options for an HTTP request; nil for FTP and local resources.
     var options: TransferOptions?
     /// Where a download from an FTP server continues, in bytes.
     var offset: Int64 = 0
@@ -40,7 +40,7 @@ final class TransferPlan {
         )
     }
 
-    /// Everyone involved in every transfer of a task.
+    /// The objects involved in every transfer of a task.
     struct Participants {
         let pool: ConnectionPool
         let settings: SessionSettings
@@ -50,7 +50,7 @@ final class TransferPlan {
         let delegate: any TransferDelegate
         /// The reads and writes of a stream task.
         var port: StreamPort?
-        /// A delegate decides about the response, and may make a stream of it.
+        /// Whether a delegate decides about the response, and may make a stream of it.
         var decidesOnResponse = false
     }
 

@@ -2,31 +2,31 @@ import CCurlNetworkingLibcurl
 import CCurlNetworkingLinux
 import Glibc
 
-/// Speaks on a channel. Everything is called on the channel's loop and, unless a method says otherwise, outside of libcurl.
+/// Sends and receives on a channel. Everything is called on the channel's loop and, unless a method says otherwise, outside of libcurl.
 package protocol ChannelDelegate: AnyObject {
     /// One line of an HTTP proxy's response to the request for a tunnel. Within libcurl.
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict
 
-    /// The connection is established, including TLS. Nothing is read before `Channel.setReading(true)`.
+    /// Called when the connection is established, including TLS. Nothing is read before `Channel.setReading(true)`.
     func channelOpened(_ channel: Channel)
 
-    /// Asked before anything is read.
+    /// Called before each read.
     func channelReading(_ channel: Channel) -> ChannelReading
 
-    /// Whether bytes that have arrived are still read when nothing more can be sent, although reading is off: some 1 MiB at most, and then the
+    /// Whether bytes that have arrived are still read once sending has failed, even with reading off: some 1 MiB at most, and then the
     /// channel fails.
     var takesLastWords: Bool { get }
 
-    /// The next bytes that have arrived; at least one. They are valid until this returns, unless the delegate has supplied the memory.
+    /// The next received bytes; at least one. They are valid until this returns, unless the delegate supplied the memory.
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer)
 
     /// The other side will send no more. Bytes can still be sent.
     func channelReachedEnd(_ channel: Channel)
 
-    /// The system has everything that was to be sent. Also called within `Channel.flush()`.
+    /// Called when the system has taken all bytes to be sent, also from within `Channel.flush()`.
     func channelSentAll(_ channel: Channel)
 
-    /// The connection couldn't be made, or is lost. The last call.
+    /// Called when the connection failed, or couldn't be established. The last call.
     func channel(_ channel: Channel, failed failure: TransferFailure)
 }
 
@@ -48,12 +48,12 @@ package enum ChannelReading {
     case into(UnsafeMutableRawBufferPointer)
 }
 
-/// A connection that libcurl makes, through proxies and TLS as for any request, and on which we speak ourselves.
+/// A connection that libcurl establishes, with proxies and TLS as for any request, and on which we speak the protocol ourselves.
 /// https://curl.se/libcurl/c/CURLOPT_CONNECT_ONLY.html
 ///
-/// The easy handle stays in its multi as long as the channel is open: when it leaves, libcurl closes the connection.
+/// The easy handle stays in its multi while the channel is open: when the handle leaves, libcurl closes the connection.
 ///
-/// Loop only. The multi keeps it until it has failed or `close()` is called; it doesn't keep its delegate.
+/// Loop only. The multi retains it until it has failed or `close()` is called; it doesn't retain its delegate.
 package final class Channel: TransferHandler {
     private enum State {
         case connecting(EasyHandle)
@@ -61,7 +61,7 @@ package final class Channel: TransferHandler {
         case open(EasyHandle, socket: Int32, shared: PlainSocket?)
         /// Closed by its owner, or not begun.
         case closed
-        /// The connection couldn't be made, or is lost.
+        /// The connection couldn't be established, or was lost.
         case failed(TransferStatistics)
     }
 
@@ -84,7 +84,7 @@ package final class Channel: TransferHandler {
     }
 
     private let multi: Multi
-    /// The object that speaks on it now.
+    /// The channel's current user.
     package weak var delegate: (any ChannelDelegate)?
     private let tracer: TransferTracer?
     private let isPlain: Bool
@@ -95,7 +95,7 @@ package final class Channel: TransferHandler {
 
     private var isReading = false
     private var input = Input.delivered
-    /// What was read when the connection was established, before the delegate wanted anything.
+    /// The result of the read that followed connecting, before the delegate wanted any bytes.
     private var early: Received?
     /// Schedules a round in which bytes are read.
     private lazy var readSoon = Deadline { [weak self] in self?.read() }
@@ -113,7 +113,7 @@ package final class Channel: TransferHandler {
         case failure(TransferFailure)
     }
 
-    /// Begins to connect. If it throws, nothing has begun.
+    /// Starts to connect. If this throws, nothing was started.
     package init(
         _ options: ChannelOptions,
         in multi: Multi,
@@ -151,19 +151,19 @@ package final class Channel: TransferHandler {
         if case .open(_, _, let socket) = state { socket } else { nil }
     }
 
-    /// For sending from any thread while nothing has to go first; nil if only libcurl can use the socket.
+    /// For sending from any thread while no output is queued; nil if only libcurl can use the socket.
     package var sendingSocket: PlainSocket? {
         if case .idle = sending, isOpen { plainSocket } else { nil }
     }
 
-    /// For receiving from any thread, while the channel isn't reading and has read nothing that would have to come first. Otherwise like
+    /// For receiving from any thread, while the channel isn't reading and holds no bytes to be delivered first. Otherwise like
     /// `sendingSocket`.
     package var receivingSocket: PlainSocket? {
         guard isOpen, !isReading, !hasReachedEnd, sendFailure == nil, early == nil else { return nil }
         return plainSocket
     }
 
-    /// Bytes that arrived with the connection and haven't been reported, for its next owner. Throws if an error arrived instead.
+    /// Returns the bytes read on connecting that haven't been reported, for the next owner. Throws if that read failed.
     package func takeEarly() throws(TransferFailure) -> [UInt8] {
         switch early.take() {
         case .bytes(let bytes): return bytes
@@ -185,7 +185,7 @@ package final class Channel: TransferHandler {
         }
     }
 
-    /// Shows bytes to the program's trace that libcurl doesn't see.
+    /// Adds bytes that libcurl doesn't see to the program's trace.
     package func trace(_ kind: TransferTracer.Kind, _ bytes: UnsafeRawBufferPointer) {
         if !bytes.isEmpty { tracer?.record(kind, bytes) }
     }
@@ -229,10 +229,10 @@ package final class Channel: TransferHandler {
         send(count: bytes.count) { $0.copyMemory(from: bytes) }
     }
 
-    /// How often the delegate may send more in one turn, because other channels wait, too.
+    /// How many times the delegate may send more in one turn; other channels are waiting, too.
     private static let maximumRefills = 16
 
-    /// Sends what is waiting, as far as the system takes it. The rest follows when there is room.
+    /// Sends as many of the waiting bytes as the system takes. The rest follows when there is room.
     package func flush() {
         guard !isFlushing else { return }
         isFlushing = true
@@ -270,30 +270,30 @@ package final class Channel: TransferHandler {
             default:
                 sending = .failed(failure(code, of: easy), lastWords: 0)
                 output.removeAll()
-                // Otherwise another thread might take some of what is still to be read.
+                // Otherwise another thread might take some of the remaining input.
                 plainSocket?.withdraw()
-                // Perhaps the other side has said why before it closed the connection.
+                // The other side may have said why before it closed the connection.
                 loop.schedule(readSoon, at: loop.now)
             }
         }
         return false
     }
 
-    /// Drops what is waiting to be sent. Nothing may be sent after this, since the other side may have only part of it.
+    /// Drops the bytes waiting to be sent. Nothing may be sent after this: the other side may have received only part of them.
     package func stopSending() {
         output.removeAll()
         if sendFailure == nil { sending = .idle }
         updateInterest()
     }
 
-    /// Sends FIN once everything is sent; bytes can still be received. Over TLS the other side takes it for a truncation. Only with
+    /// Sends FIN once everything is sent; bytes can still be received. Over TLS the other side takes this for a truncation. Only with
     /// nothing left to send.
     package func finishSending() {
         guard let descriptor, isOpen else { return }
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// How many bytes that were to be sent, and FIN if that was sent, the other side's system hasn't acknowledged yet.
+    /// How many bytes the other side's system has yet to acknowledge, counting unsent ones, and FIN if it was sent.
     package var unacknowledgedCount: Int {
         var count: Int32 = 0
         guard let descriptor, ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 else { return unsentCount }
@@ -302,8 +302,7 @@ package final class Channel: TransferHandler {
 
     // MARK: - Receiving
 
-    /// Whether bytes are read, beginning with the next round. While this is off, nothing is read from the connection, however much
-    /// arrives.
+    /// Turns reading on or off, from the next round on. While it is off, nothing is read from the connection, however much arrives.
     package func setReading(_ isReading: Bool) {
         guard isReading != self.isReading else { return }
         self.isReading = isReading
@@ -313,9 +312,9 @@ package final class Channel: TransferHandler {
         if !isServing { updateInterest() }
     }
 
-    /// Reads and drops what still arrives, whatever it means to TLS; of it only the end is reported. A reset is one, too, if it comes after
-    /// the other side's system has acknowledged everything: nobody needs to read all of it before they close the connection.
-    /// - Parameter expendable: How many of the last bytes sent, and FIN, mean nothing to the other side's program.
+    /// Reads and drops all further input, without TLS; only its end is reported. A reset counts as the end if the other side's system has
+    /// acknowledged everything: a program needn't read it all before closing the connection.
+    /// - Parameter expendable: How many of the last bytes sent, counting FIN, the other side's program has no use for.
     package func discardInput(expendable: Int = 0) {
         if !hasReachedEnd { input = .discarded(expendable: expendable) }
         if case .bytes = early { early = nil }
@@ -324,7 +323,7 @@ package final class Channel: TransferHandler {
 
     /// In bytes.
     private static let maximumLastWords = 1 << 20
-    /// The most reads in one turn, because other channels wait, too.
+    /// The most reads in one turn; other channels are waiting, too.
     private static let maximumReads = 16
 
     /// Reads until there is nothing left.
@@ -342,7 +341,7 @@ package final class Channel: TransferHandler {
             guard readOnce() else { break }
         }
         isServing = false
-        // Nothing more is read that could say why.
+        // Nothing more will be read that could say why.
         if let sendFailure, isOpen, !(isReading || readsLastWords) || hasReachedEnd { return fail(sendFailure) }
         updateInterest()
     }
@@ -427,9 +426,8 @@ package final class Channel: TransferHandler {
         return failure
     }
 
-    // MARK: - What the multi brings
+    // MARK: - Calls from the multi
 
-    /// The socket is ready.
     func becameReady(_ readiness: UInt32) {
         let (input, output) = (EPOLLIN.rawValue, EPOLLOUT.rawValue)
         let trouble = EPOLLHUP.rawValue | EPOLLERR.rawValue
@@ -441,7 +439,8 @@ package final class Channel: TransferHandler {
         guard let descriptor, isOpen else { return }
         var interest: SocketInterest = []
         if isReading, !hasReachedEnd { interest.insert(.read) }
-        // While TLS is renegotiated, it has to receive before it can send: a socket that has room all the while is reported only once.
+        // TLS renegotiation has to receive before it can send: with edge triggering, a socket that has room throughout is reported only
+        // once.
         if case .blocked = sending { interest.formUnion(isPlain ? .write : [.read, .write, .edge]) }
         if interest.isEmpty { loop.unwatch(descriptor) } else { multi.watch(descriptor, for: interest) }
     }
@@ -459,12 +458,12 @@ package final class Channel: TransferHandler {
     package func transferRewindsBody(to offset: Int64) -> Bool { false }
     package func transferSettled() {}
 
-    /// The multi has removed the handle: the connection couldn't be made, or libcurl has run out of memory.
+    /// The multi has removed the handle: the connection couldn't be established, or libcurl ran out of memory.
     package func transferFinished(_ failure: TransferFailure?) {
         fail(failure ?? TransferFailure(code: .couldntConnect, text: CurlCode.couldntConnect.text))
     }
 
-    /// libcurl has made the connection, and leaves it to the channel.
+    /// Takes over the connection that libcurl has established.
     func opened(_ socket: Int32) {
         guard case .connecting(let easy) = state else { return }
         state = .open(easy, socket: socket, shared: isPlain ? easy.connections?.plainSocket(socket) : nil)
@@ -473,7 +472,7 @@ package final class Channel: TransferHandler {
         updateInterest()
     }
 
-    /// For libcurl, a connection is in use only from the first call on; until then, it may close it to make room.
+    /// To libcurl, a connection is in use only from the first call on it; before that, libcurl may close it to make room.
     private func claimConnection() {
         let buffer = loop.channelBuffer
         switch receive(into: buffer) {

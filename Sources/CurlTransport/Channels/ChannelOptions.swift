@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// Tells libcurl about a connection on which we speak ourselves: see `Channel`.
+/// Options for a connection on which we speak the protocol ourselves: see `Channel`.
 package struct ChannelOptions: EasyOptions, Sendable {
     /// The protocol that TLS offers the server (RFC 7301).
     package enum ApplicationProtocol: Sendable {
@@ -14,12 +14,12 @@ package struct ChannelOptions: EasyOptions, Sendable {
     package var applicationProtocol: ApplicationProtocol
     /// How long all attempts to connect may take together, including name lookup and TLS. nil for libcurl's default, five minutes.
     package var connectTimeout: Duration?
-    /// nil for nothing beyond the defaults.
+    /// nil for the defaults.
     package var connection: ConnectionProfile?
     package var connections: ConnectionGroup?
     /// Decides about the TLS handshake; nil for libcurl's verification alone.
     package var inquiry: HandshakeInquiry?
-    /// There is neither TLS nor a proxy between this side and the server.
+    /// Whether there is neither TLS nor a proxy between this side and the server.
     package var isPlain = false
     package var proxy = ProxyUse()
 
@@ -51,10 +51,10 @@ package struct ChannelOptions: EasyOptions, Sendable {
     }
 
     package func applyFixed(to easy: EasyHandle) throws(TransferFailure) {
-        // The server would be offered HTTP/2, which we don't speak.
+        // Otherwise the server would be offered HTTP/2, which we don't speak.
         try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         if case .none = applicationProtocol { try easy.set(CURLOPT_SSL_ENABLE_ALPN, false) }
-        // Otherwise libcurl would count as connected once it has reached the proxy.
+        // Otherwise libcurl would count itself connected once it had reached the proxy.
         try easy.set(CURLOPT_HTTPPROXYTUNNEL, true)
     }
 }

@@ -1,5 +1,5 @@
-/// Bytes waiting to be sent. What has been offered to libcurl stays in place until it is sent: OpenSSL requires that an interrupted write
-/// is repeated with the same address, and no fewer bytes.
+/// Bytes waiting to be sent. Bytes offered to libcurl stay in place until they are sent: OpenSSL requires an interrupted write to be
+/// repeated with the same address, and no fewer bytes.
 package struct ChannelOutput: ~Copyable {
     private var sending = Block()
     private var filling = Block()
@@ -7,7 +7,6 @@ package struct ChannelOutput: ~Copyable {
     package init() {}
 
     package var isEmpty: Bool { sending.isEmpty && filling.isEmpty }
-    /// How many bytes are waiting.
     package var count: Int { sending.count + filling.count }
 
     /// Adds `count` bytes, which `write` must fill in.
@@ -16,7 +15,7 @@ package struct ChannelOutput: ~Copyable {
         filling.append(count, write)
     }
 
-    /// What to send next; empty if nothing is left.
+    /// The bytes to send next; empty if nothing is left.
     package mutating func next() -> UnsafeRawBufferPointer {
         if sending.isEmpty {
             sending.removeAll()
@@ -25,7 +24,7 @@ package struct ChannelOutput: ~Copyable {
         return sending.bytes
     }
 
-    /// `count` bytes of what `next` returned have been sent.
+    /// Removes `count` of the bytes that `next` returned: they were sent.
     package mutating func sent(_ count: Int) {
         sending.removeFirst(count)
     }

@@ -1,15 +1,15 @@
 import CurlNetworkingLocks
 import Glibc
 
-/// The socket of a channel without TLS or a proxy, so that libcurl adds nothing to its bytes and holds none back. Any thread may send and
-/// receive on it, without waiting for the channel's loop.
+/// The socket of a channel without TLS or a proxy: libcurl adds nothing to its bytes and holds none back. Any thread may send and receive
+/// on it, without waiting for the channel's loop.
 ///
-/// No call blocks. An error counts as nothing sent or received: the channel finds it on its loop, and reports it.
+/// No call blocks. An error counts as nothing sent or received: the channel discovers it on its loop, and reports it.
 package final class PlainSocket: Sendable {
     private struct State {
-        /// nil once the loop alone uses the socket, or libcurl has closed it: its number may then belong to another.
+        /// nil once only the loop uses the socket, or libcurl has closed it: the number may then belong to another socket.
         var descriptor: Int32?
-        /// A call has met an error, which the system reports only once; after that it reports the end.
+        /// Whether a call has met an error. The system reports an error only once, and then the end.
         var hasFailed = false
     }
 
@@ -24,7 +24,7 @@ package final class PlainSocket: Sendable {
         perform { Glibc.send($0, bytes.baseAddress, bytes.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL)) }
     }
 
-    /// Returns how many bytes `buffer` now has.
+    /// Returns how many bytes were read into `buffer`.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         perform { recv($0, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT)) }
     }
@@ -41,8 +41,8 @@ package final class PlainSocket: Sendable {
     /// Whether a call has met an error, which the channel can no longer see.
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
 
-    /// Called before the socket is closed, and when its bytes are to be read on the loop alone. Waits for a call in progress, which doesn't
-    /// take long.
+    /// Called before the socket is closed, and when its bytes are to be read only on the loop. Waits for any call in progress, which is
+    /// brief.
     func withdraw() {
         state.withLock { $0.descriptor = nil }
     }

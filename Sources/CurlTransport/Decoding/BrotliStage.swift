@@ -35,7 +35,6 @@ struct BrotliFunctions: Sendable {
     }
 }
 
-/// Decodes brotli.
 final class BrotliStage: DecodingStage {
     private let functions: BrotliFunctions
     private let state: BrotliFunctions.State
@@ -73,7 +72,7 @@ final class BrotliStage: DecodingStage {
         return (input.count - inputSize, output.count - outputSize)
     }
 
-    /// The most bytes it may decode in one call, regardless of the room for output: the size of its window, which the first byte says (RFC
+    /// The most bytes that one call may decode, regardless of the room for output: the size of the window, which the first byte gives (RFC
     /// 7932 §9.1).
     static func windowSize(first byte: UInt8) -> Int {
         if byte & 1 == 0 { return 1 << 16 }

@@ -1,14 +1,13 @@
 /// Decodes a body with one or more content codings (RFC 9110 §8.4). It is fed in pieces, produces no more than there is room for, and
 /// continues when there is room again. Each step takes a bounded time, except as `mayTakeLong` says. One thread at a time.
 package final class ContentDecoder {
-    /// The result of one step.
     package struct Step: Sendable, Equatable {
         /// Bytes of input consumed, and of output produced.
         package var consumed = 0
         package var produced = 0
         /// The step's cost: the bytes that all codings have consumed and produced.
         package var work = 0
-        /// Another step can make progress without more input.
+        /// Whether another step can make progress without more input.
         package var hasMore = false
     }
 
@@ -18,10 +17,10 @@ package final class ContentDecoder {
 
     /// In bytes: the most that one coding decodes in one step and hands to the next.
     static let pieceSize = 16 * 1024
-    /// The cost of a call that moves nothing, in the unit of a byte's: a body can consist of empty members of 20 bytes, each of which takes as
-    /// long as a thousand bytes.
+    /// The cost of a call that moves nothing, in bytes: a body can consist of empty 20-byte members, each of which takes as long as a
+    /// thousand bytes.
     private static let callWork = 1024
-    /// The largest brotli window, in bytes, with which its steps are short.
+    /// The largest brotli window for which steps are short, in bytes.
     private static let longWindow = 1 << 20
 
     private struct Link {
@@ -30,7 +29,7 @@ package final class ContentDecoder {
         /// The previous coding's output.
         var input: Piece
         var hasBegun = false
-        /// The output had no room for everything.
+        /// Whether the output had no room for everything.
         var isFull = false
     }
 
@@ -94,8 +93,8 @@ package final class ContentDecoder {
         }
     }
 
-    /// Whether a step may take too long for a thread that others wait on: brotli decodes a whole window before it outputs anything, so a
-    /// few bytes of a hostile body can cost a tenth of a second. `input` is the next to be decoded.
+    /// Whether a step may take too long for a shared thread: brotli decodes a whole window before it outputs anything, so a few bytes of a
+    /// hostile body can cost a tenth of a second. `input` is decoded next.
     package func mayTakeLong(before input: UnsafeRawBufferPointer) -> Bool {
         if let isLong { return isLong }
         guard let byte = input.first else { return false }

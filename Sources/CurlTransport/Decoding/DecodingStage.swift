@@ -2,13 +2,13 @@
 protocol DecodingStage: AnyObject {
     /// Decodes from the start of `input` into `output`, which has room for at least 64 bytes, and returns how many bytes of each it used.
     /// Stops at the end of either. Consumes and drops whatever follows the end of the coded data, as gzip(1) and browsers do. With empty
-    /// `input` it only outputs what had no room before.
+    /// `input` it only outputs bytes that had no room before.
     func decode(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int)
 
-    /// The coded data may end here.
+    /// Whether the coded data may end here.
     var isComplete: Bool { get }
 }
 

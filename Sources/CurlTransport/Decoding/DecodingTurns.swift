@@ -2,7 +2,7 @@ import Dispatch
 
 /// Something that takes turns on a loop: a body to be decoded, or messages to be compressed or inflated.
 package protocol DecodingTurn: AnyObject {
-    /// Does at most one step, or what there is time left for, and asks for another turn if there is more. On the loop, outside of libcurl.
+    /// Takes at most one step, or as many as time allows, and asks for another turn if there is more. On the loop, outside of libcurl.
     func takeTurn()
 }
 
@@ -12,11 +12,11 @@ package protocol DecodingTurn: AnyObject {
 /// `@unchecked Sendable`: everything is touched only on the loop.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {
     private unowned let loop: EventLoop
-    /// nil for one that has had its turn: the slice keeps its memory for longer.
+    /// nil for an element that has had its turn: the slice keeps its memory for longer.
     private var waiting: ArraySlice<(any DecodingTurn)?> = []
     private var isScheduled = false
     private var round = MonotonicTime(nanoseconds: 0)
-    /// Done in this round, in bytes.
+    /// The work done in this round, in bytes.
     private var work = 0
 
     /// In bytes consumed and produced by decoders: well below 5 ms, even for the most expensive data.
@@ -58,7 +58,7 @@ package final class DecodingTurns: LoopWork, @unchecked Sendable {
         return Self.queues[nextQueue]
     }
 
-    /// Gives `turn` a step in a later round, after all that asked before it.
+    /// Gives `turn` a step in a later round, after all turns requested before it.
     package func enqueue(_ turn: any DecodingTurn) {
         waiting.append(turn)
         schedule()

@@ -58,7 +58,7 @@ final class InflateStage: MemberStage {
 
     /// Whether deflate data has the zlib wrapper.
     private enum Wrapper {
-        /// Waiting for the first two bytes, which tell; holds the first once it has arrived.
+        /// Waiting for the first two bytes, which decide; holds the first once it has arrived.
         case unknown(UInt8?)
         case known
     }

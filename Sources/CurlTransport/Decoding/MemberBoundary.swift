@@ -1,4 +1,4 @@
-/// Finds out whether a complete member of coded data is followed by another: gzip members and zstd frames may be concatenated.
+/// Determines whether a complete member of coded data is followed by another: gzip members and zstd frames may be concatenated.
 struct MemberBoundary {
     enum Finding: Equatable {
         /// More bytes are needed to tell.

@@ -1,4 +1,4 @@
-/// Where a stage is in coded data that may consist of several members, one after the other.
+/// A stage's position in coded data that may consist of several consecutive members.
 enum MemberPosition {
     case within
     /// A member is complete.
@@ -7,17 +7,16 @@ enum MemberPosition {
     case over
 }
 
-/// A stage for such data. It decodes a member; where one ends and another begins is the same for all.
+/// A stage for such data. It decodes single members; finding where they begin and end is common to all stages.
 protocol MemberStage: DecodingStage {
     var position: MemberPosition { get set }
 
-    /// As with `decode`, for bytes of a member. Sets the position at its end.
+    /// Like `decode`, for the bytes of one member. Sets `position` at its end.
     func decodeMember(
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int)
 
-    /// Another member begins.
     func beginMember() throws(DecodingFailure)
 }
 
@@ -53,7 +52,7 @@ extension MemberStage {
         return (input.count, 0)
     }
 
-    /// For bytes that were kept back.
+    /// Decodes bytes that were held back.
     func decodeMember(
         pieces bytes: [UInt8],
         into output: UnsafeMutableRawBufferPointer

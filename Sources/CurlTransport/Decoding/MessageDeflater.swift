@@ -37,7 +37,7 @@ package final class MessageDeflater {
     private let functions: DeflateFunctions
     /// At a fixed address, which zlib remembers.
     private let stream: DeflateFunctions.Stream
-    /// No message refers back to earlier ones.
+    /// Whether no message refers back to earlier ones.
     private let forgets: Bool
 
     // zlib.h
@@ -49,12 +49,12 @@ package final class MessageDeflater {
     private static let ok: Int32 = 0
     private static let bufferError: Int32 = -5
 
-    /// What each message ends with, and isn't sent.
+    /// The length of the tail that ends each message and isn't sent.
     private static let tail = 4
 
     /// - Parameters:
     ///   - windowBits: From 9 to 15. zlib doesn't support 8 for bare deflate data.
-    ///   - forgets: The other side decodes each message independently.
+    ///   - forgets: Whether the other side decodes each message independently.
     /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
         guard let functions = DeflateFunctions.loaded, (9...15).contains(windowBits) else { return nil }
@@ -83,8 +83,8 @@ package final class MessageDeflater {
         stream.deallocate()
     }
 
-    /// Compresses the next piece of a message, which has less than 4 GiB. Returns what there is to send, which is less than the whole until
-    /// the last piece; nil if zlib fails.
+    /// Compresses the next piece of a message, of less than 4 GiB. Returns the bytes to send so far; zlib may hold some back until the last
+    /// piece. nil if zlib fails.
     package func deflate(_ piece: UnsafeRawBufferPointer, isLast: Bool = true) -> [UInt8]? {
         var output: [UInt8] = []
         var room = max(256, piece.count / 2)
@@ -105,7 +105,7 @@ package final class MessageDeflater {
         return output
     }
 
-    /// `output` with what zlib writes, up to this many bytes; nil if zlib fails.
+    /// Returns `output` followed by up to `size` bytes of zlib's output; nil if zlib fails.
     private func step(_ flush: Int32, after output: [UInt8], upTo size: Int) -> [UInt8]? {
         let room = UInt32(clamping: size)
         var code = Self.ok

@@ -2,11 +2,10 @@ import CCurlNetworkingLibcurl
 
 /// Inflates messages, each a number of whole blocks without an end of the stream (RFC 7692 §7.2.2), with zlib.
 package final class MessageInflater {
-    /// The result of one call.
     package struct Step {
         /// How many bytes of the output are filled.
         package var produced: Int
-        /// All of the input is used, and all output is written.
+        /// Whether all input is used and all output is written.
         package var isDone: Bool
     }
 
@@ -14,9 +13,9 @@ package final class MessageInflater {
     /// At a fixed address, which zlib remembers.
     private let stream: InflateFunctions.Stream
     private let windowBits: Int32
-    /// Messages don't refer back to earlier ones.
+    /// Whether messages don't refer back to earlier ones.
     private let forgets: Bool
-    /// What was inflated last ends with a block.
+    /// Whether the data inflated so far ends with a block.
     private var isBetweenBlocks = false
 
     private static let ok: Int32 = 0
@@ -25,8 +24,8 @@ package final class MessageInflater {
     private static let bufferError: Int32 = -5
 
     /// - Parameters:
-    ///   - windowBits: From 8 to 15: the other side looks no further back than 2 to the power of that.
-    ///   - forgets: The other side encodes each message independently.
+    ///   - windowBits: From 8 to 15: the other side refers back no further than 2 to the power of this.
+    ///   - forgets: Whether the other side encodes each message independently.
     /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
         guard let functions = InflateFunctions.loaded, (8...15).contains(windowBits) else { return nil }
@@ -50,7 +49,7 @@ package final class MessageInflater {
     /// Whether zlib is installed.
     package static var isAvailable: Bool { InflateFunctions.loaded != nil && DeflateFunctions.loaded != nil }
 
-    /// Inflates from the beginning of `input`, which it shortens, until that is used up or `output` is full.
+    /// Inflates from the beginning of `input`, which it shortens, until it is used up or `output` is full.
     package func inflate(
         _ input: inout UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
@@ -59,20 +58,20 @@ package final class MessageInflater {
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(consumed))
         switch code {
         case Self.ok, Self.bufferError: break
-        // A sender may end its stream with a message, and then begins another (RFC 7692 §7.2.3.4).
+        // A sender may end its stream with a message, and then begin another (RFC 7692 §7.2.3.4).
         case Self.streamEnd: try restart(keepingWindow: !forgets)
         default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
         }
         let isStuck = consumed == 0 && produced == 0
-        // A call that does nothing changes that, too.
+        // A call that does nothing also changes `data_type`.
         if !isStuck { isBetweenBlocks = stream.pointee.data_type == Self.betweenBlocks }
         return Step(produced: produced, isDone: isStuck || input.isEmpty && stream.pointee.avail_out > 0)
     }
 
-    /// In zlib's `data_type` where all blocks are complete, and no bit is left over. https://www.zlib.net/manual.html (`Z_BLOCK`)
+    /// zlib's `data_type` when all blocks are complete and no bits are left over. https://www.zlib.net/manual.html (`Z_BLOCK`)
     private static let betweenBlocks: Int32 = 128
 
-    /// All of the message has been inflated, including the tail that its sender leaves out.
+    /// Called when all of the message was inflated, including the tail that its sender leaves out.
     package func endMessage() throws(DecodingFailure) {
         guard isBetweenBlocks else { throw DecodingFailure("it ends amid a block") }
         if forgets { try restart(keepingWindow: false) }

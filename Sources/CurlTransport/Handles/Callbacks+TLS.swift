@@ -1,5 +1,5 @@
-// The function pointers that OpenSSL gets. Their context is a `HandshakeInquiry`, which the connection's `SSL_CTX` keeps, or a `TLSClient`,
-// which is calling OpenSSL.
+// The function pointers passed to OpenSSL. Their context is a `HandshakeInquiry`, which the connection's `SSL_CTX` retains, or the
+// `TLSClient` that is calling OpenSSL.
 
 extension Callbacks {
     /// https://docs.openssl.org/3.0/man3/SSL_CTX_set_cert_verify_callback/

@@ -1,11 +1,10 @@
 import CCurlNetworkingLibcurl
 import Glibc
 
-// Every function pointer that libcurl gets, and nothing else. Each rebuilds what C passed, calls a typed method and maps its verdict to the
-// constant in libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the `Multi` they run in; a multi's
-// context is the `Multi`, retained as long as it has a handle of libcurl's; the context of sockets, which connections keep beyond
-// the transfer that opened them, is a `ConnectionGroup`, retained by its sockets; a trace's context is its `TransferTracer`, which the
-// `EasyHandle` retains.
+// Every function pointer passed to libcurl, and nothing else. Each converts the C arguments, calls a typed method and maps its verdict to
+// the constant in libcurl's documentation. The easy handles' contexts are `EasyHandle`s, kept alive by the `Multi` they run in; a multi's
+// context is the `Multi`, retained while it has a libcurl handle; the context of sockets, which connections keep beyond the transfer that
+// opened them, is a `ConnectionGroup`, retained by its sockets; a trace's context is its `TransferTracer`, which the `EasyHandle` retains.
 
 enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html
@@ -78,7 +77,8 @@ enum Callbacks {
         easy.connected(fromPort: Int(localPort))
         easy.multi?.requestGoesOut(easy)
         easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
-        // When it sends a request again, libcurl 7.88 would go on after what it had read of the body, unless it had sent some of that.
+        // When it sends a request again, libcurl 7.88 would continue after the part of the body it had read, unless it had sent some of
+        // that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
         guard hasWholeBody, easy.connections?.mayCarry(easy) != false, easy.sharing.takeSend() else {
             easy.sharing.wasRefused = true
@@ -104,7 +104,7 @@ enum Callbacks {
 
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
     static let socket: clibcurl_socket_function = { easy, socket, what, context, _ in
-        // It can be one of libcurl's internal handles.
+        // `easy` can be one of libcurl's internal handles.
         multi(context).socketInterestChanged(socket, what, of: easy.flatMap { EasyHandle.of($0) })
         return 0
     }

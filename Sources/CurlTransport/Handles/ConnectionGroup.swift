@@ -4,25 +4,25 @@ import Glibc
 
 /// The open sockets of the transfers to one origin. Loop only.
 ///
-/// It is the context libcurl passes when it opens a connection's socket and when it closes it, long after the transfer that opened it. So
+/// The context libcurl passes when it opens a connection's socket and when it closes the socket, long after the transfer that opened it. So
 /// each open socket retains it.
 ///
-/// `@unchecked Sendable`: what changes is used only on the loop.
+/// `@unchecked Sendable`: mutable state is used only on the loop.
 package final class ConnectionGroup: @unchecked Sendable {
     /// Loops live as long as the process.
     private unowned let loop: EventLoop
-    /// How many connections there may be.
+    /// The most connections there may be.
     private let limit: Int
     /// The loop's.
     let calls: CallWatch
     private(set) var sockets: Set<Int32> = []
-    /// Those of `sockets` that other threads use as well.
+    /// The `sockets` that other threads use, too.
     private var plainSockets: [Int32: PlainSocket] = [:]
-    /// Those on which a request has gone out that is watched, and how many bytes had arrived by then.
+    /// The sockets that carry a watched request, and how many bytes had arrived when it was sent.
     private var watched: [Int32: (watch: AnswerWatch, before: Int64)] = [:]
-    /// One of them has spoken HTTP/2.
+    /// Whether a connection has spoken HTTP/2.
     private var hasMultiplexed = false
-    /// Those on which HTTP/2 has begun without TLS, whether the server speaks it or not.
+    /// The sockets on which HTTP/2 was begun without TLS, whether or not the server speaks it.
     private var priorKnowledge: Set<Int32> = []
     /// How many transfers ran on a reused connection.
     package private(set) var reuseCount = 0
@@ -41,10 +41,10 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
-    /// Whether a transfer that has no connection waits in libcurl for room on one of these.
+    /// Whether a transfer without a connection waits in libcurl for room on one of these.
     package var isFull: Bool { openCount >= limit }
 
-    /// The open socket of the transfer's IP connection, which others may share.
+    /// The open socket of the transfer's IP connection, which other transfers may share.
     package func socket(of easy: EasyHandle) -> Int32? {
         easy.endpoints?.socket(among: sockets, guess: easy.socket)
     }
@@ -77,13 +77,13 @@ package final class ConnectionGroup: @unchecked Sendable {
         if sockets.remove(socket) != nil { Unmanaged.passUnretained(self).release() }
     }
 
-    /// `socket` for other threads, until libcurl closes it; nil if it isn't one of these.
+    /// `socket` for use by other threads, until libcurl closes it; nil if it isn't one of these.
     func plainSocket(_ socket: Int32) -> PlainSocket? {
         guard sockets.contains(socket) else { return nil }
         if let plainSocket = plainSockets[socket] { return plainSocket }
         let plainSocket = PlainSocket(socket)
         plainSockets[socket] = plainSocket
-        // What others read would look as if libcurl had read it, which has nothing to do there but to read once in each call.
+        // Other threads' reads would look like libcurl's own, and it only reads there, once in each call.
         calls.leaves(socket)
         return plainSocket
     }
@@ -93,7 +93,7 @@ package final class ConnectionGroup: @unchecked Sendable {
         loop.hangUpReadable(onPort: localPort, hasLeftovers: hasLeftovers)
     }
 
-    /// Called when the request is about to go out from `localPort`. Within libcurl.
+    /// Called when the request is about to be sent from `localPort`. Within libcurl.
     func watchAnswer(to easy: EasyHandle, onPort localPort: Int) {
         guard let watch = easy.handler?.answerWatch, easy.usesKeptConnection, easy.openSSLSession == nil else { return }
         for socket in loop.idleSockets(onPort: localPort) where sockets.contains(socket) {
@@ -101,18 +101,18 @@ package final class ConnectionGroup: @unchecked Sendable {
         }
     }
 
-    // MARK: - Which may be shared
+    // MARK: - Sharing
 
-    /// Whether some connection speaks HTTP/2 without TLS, so that others can join it.
+    /// Whether some connection speaks HTTP/2 without TLS, so that other transfers can join it.
     package var hasPriorKnowledge: Bool { !priorKnowledge.isEmpty }
 
-    /// Whether `easy` may send its request on the connection that libcurl has chosen. Once one connection to an origin speaks HTTP/2, libcurl
-    /// shares them all, even those that speak HTTP/1.1: the answers there would go to the wrong requests
+    /// Whether `easy` may send its request on the connection that libcurl has chosen. Once one connection to an origin speaks HTTP/2,
+    /// libcurl shares them all, even those that speak HTTP/1.1: responses on those would go to the wrong requests
     /// (https://github.com/curl/curl/issues/4885). Within libcurl.
     func mayCarry(_ easy: EasyHandle) -> Bool {
         switch easy.sharing.priorKnowledge {
         case .begins?:
-            // For a second connection, libcurl may have gone back to HTTP/1.1, as RFC 9113 §7 lets a server demand.
+            // On a second connection, libcurl may have fallen back to HTTP/1.1, as RFC 9113 §7 lets a server demand.
             if easy.longInfo(CURLINFO_NUM_CONNECTS) == 1 { priorKnowledge.formUnion(candidates(for: easy)) }
             return true
         case .joins?:
@@ -122,7 +122,7 @@ package final class ConnectionGroup: @unchecked Sendable {
         }
     }
 
-    /// The socket of the connection that libcurl has chosen for `easy`; any that isn't IP, if that one isn't.
+    /// The socket of the connection that libcurl has chosen for `easy`; if that isn't IP, all that aren't.
     private func candidates(for easy: EasyHandle) -> Set<Int32> {
         let port = max(0, easy.longInfo(CURLINFO_LOCAL_PORT))
         return sockets.filter { ConnectionEndpoints.localPort(of: $0) == port }
@@ -141,7 +141,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     // MARK: - How many are in use
 
-    /// How many of the open connections have a transfer or are about to; the rest are idle.
+    /// How many of the open connections have a transfer or are about to get one; the rest are idle.
     package func inUseCount(_ usage: ConnectionUsage) -> Int {
         let used = sockets.count { ConnectionEndpoints(of: $0).map(usage.endpoints.contains) ?? false }
         return used + min(sockets.count - used, usage.unconnected[ObjectIdentifier(self)] ?? 0)
@@ -167,8 +167,8 @@ struct ConnectionEndpoints: Hashable {
         self.init(localPort: local.port, remotePort: remote.port, remoteAddress: remote.host)
     }
 
-    /// The one of the open `sockets` that is this connection's. `guess` is looked at first, and the others only if it
-    /// isn't the one: each look is two system calls, and thousands of transfers may time out at once.
+    /// Returns this connection's socket among the open `sockets`. Tries `guess` first, and the others only if that is
+    /// wrong: each look takes two system calls, and thousands of transfers may time out at once.
     func socket(
         among sockets: Set<Int32>,
         guess: Int32?,

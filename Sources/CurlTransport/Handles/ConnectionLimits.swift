@@ -6,9 +6,9 @@ package struct ConnectionLimits: Sendable, Equatable {
     package var kept: Int
     /// The most that are open at any time: idle ones make room for a new one. nil for no limit.
     package var total: Int?
-    /// The most that are open to a host at any time; nil for no limit. What is above it waits in libcurl, without a time-out, so callers
-    /// admit no more than they know to fit, and this holds where they can't know: libcurl would open a connection for each request that finds
-    /// no room on those that are open.
+    /// The most that are open to a host at any time; nil for no limit. Transfers beyond it wait in libcurl, without a time-out, so callers
+    /// admit no more than they know will fit. The limit is for when they can't know: libcurl would open a connection for each request that
+    /// finds no room on the open ones.
     package var perHost: Int?
     /// Concurrent requests on one HTTP/2 connection; nil for libcurl's default, 100.
     package var streams: Int?

@@ -3,18 +3,18 @@ import CCurlNetworkingLinux
 import CurlNetworkingLocks
 import Glibc
 
-/// The memory that libcurl works with: the C library's, of which some is kept for what comes next.
+/// libcurl's memory: the C library's, with some freed blocks kept for reuse.
 ///
-/// Each transfer has an easy handle of its own, and with it blocks of 1 to 17 KiB. The C library takes a lock for each, searches and
-/// merges free memory while it holds that; threads that free what this one has allocated wait meanwhile.
+/// Each transfer has its own easy handle, and with it blocks of 1 to 17 KiB. For each block the C library takes a lock, and searches and
+/// merges free memory while holding it; threads that free memory allocated by this one wait meanwhile.
 ///
-/// All blocks are still the C library's: in a program that uses libcurl elsewhere as well, `free` is right for them.
+/// All blocks still come from the C library: a program that also uses libcurl elsewhere can pass them to `free`.
 package enum CurlMemory {
     package static let kept = KeptBlocks(limit: 1 << 20)
 
-    /// Like `curl_global_init`, which does nothing if somebody else has initialised libcurl before: then it takes its memory as usual.
+    /// Like `curl_global_init`, which does nothing if libcurl has already been initialised: libcurl then allocates memory as usual.
     static func initializeCurl() -> CURLcode {
-        // That finds errors only in memory that isn't used again.
+        // AddressSanitizer finds errors only in memory that isn't reused.
         let hasAddressSanitizer = dlsym(nil, "__asan_init") != nil
         guard !hasAddressSanitizer else { return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) }
         return curl_global_init_mem(
@@ -34,17 +34,17 @@ package enum CurlMemory {
     }
 }
 
-/// Blocks of the C library's memory that were freed, until blocks of such a size are wanted again. Any thread; never blocks: while another
-/// thread is here, nothing is kept or found.
+/// Freed blocks of the C library's memory, kept until blocks of their size are wanted again. Any thread; never blocks: while another thread
+/// uses them, nothing is kept or found.
 package final class KeptBlocks: Sendable {
-    /// `@unchecked Sendable`: a block that is kept, or on its way here, is nobody else's.
+    /// `@unchecked Sendable`: a block that is kept, or about to be, has no other user.
     private struct Block: @unchecked Sendable {
         let start: UnsafeMutableRawPointer
     }
 
     private struct Shelf {
         var blocks: [Block] = []
-        /// Whether such a block has ever been asked for.
+        /// Whether a block of this size was ever requested.
         var isWanted = false
     }
 
@@ -59,7 +59,6 @@ package final class KeptBlocks: Sendable {
     private static let steps = 5...80
     /// In bytes.
     private static let step = 256
-    /// How many blocks of a size are kept.
     private static let maximumPerSize = 64
 
     private let state = Mutex(State())
@@ -77,8 +76,8 @@ package final class KeptBlocks: Sendable {
     /// How much is kept, in bytes.
     package var total: Int { state.withLock { $0.total } }
 
-    /// At least `size` bytes, with whatever is in them: kept ones, or new ones that can be kept later. nil for sizes that aren't kept, and
-    /// if the C library has no memory left.
+    /// Returns at least `size` uninitialised bytes: a kept block, or a new one that can be kept later. nil for sizes that aren't kept, and
+    /// if the C library is out of memory.
     func block(of size: Int) -> UnsafeMutableRawPointer? {
         guard size <= Self.steps.upperBound * Self.step else { return nil }
         let steps = (size + Self.step - 1) / Self.step
@@ -92,7 +91,7 @@ package final class KeptBlocks: Sendable {
         return kept??.start ?? malloc(steps * Self.step)
     }
 
-    /// Takes over a block of any size that nobody uses any more. False if it has to be freed.
+    /// Takes over a block of any size that is no longer used. False if it has to be freed.
     func keep(_ block: UnsafeMutableRawPointer) -> Bool {
         let steps = malloc_usable_size(block) / Self.step
         guard Self.steps.contains(steps) else { return false }

@@ -13,7 +13,7 @@ extension EasyHandle {
         )
     }
 
-    /// The socket of the transfer's connection, if libcurl still has that.
+    /// The socket of the transfer's connection, if libcurl still has it.
     /// https://curl.se/libcurl/c/CURLINFO_ACTIVESOCKET.html
     var activeSocket: Int32? {
         var socket = CURL_SOCKET_BAD
@@ -23,7 +23,7 @@ extension EasyHandle {
         return socket
     }
 
-    /// Whether the transfer's IP connection, which others may share, has been closed, by either side.
+    /// Whether the transfer's IP connection, which other transfers may share, has been closed, by either side.
     package var hasLostConnection: Bool {
         guard endpoints != nil, let connections else { return false }
         return connections.socket(of: self).map(TCPSocket.hasEnded) ?? true
@@ -35,7 +35,7 @@ extension EasyHandle {
     /// Includes bytes that libcurl holds back while the transfer is paused.
     var bytesReceived: Int64 { info(CURLINFO_SIZE_DOWNLOAD_T) + Int64(longInfo(CURLINFO_HEADER_SIZE)) }
 
-    /// Whether the connection is a session with an FTP server: a proxy may be asked over HTTP instead.
+    /// Whether the connection is an FTP session: a proxy may be asked over HTTP instead.
     package var speaksFTP: Bool { text(CURLINFO_SCHEME)?.lowercased().hasPrefix("ftp") == true }
 
     /// Whether an earlier transfer has made the connection.
@@ -44,7 +44,6 @@ extension EasyHandle {
     /// Whether libcurl has begun to send the request.
     var hasSentHead: Bool { info(CURLINFO_PRETRANSFER_TIME_T) > 0 }
 
-    /// How far the transfer has got.
     package var phase: TransferPhase { TransferPhase(of: self) }
 
     /// 0 if libcurl doesn't know.

@@ -6,7 +6,7 @@ extension EasyHandle {
     /// deliver lines of the head and body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
     package func setPaused(_ isPaused: Bool) -> Bool {
         if !isPaused { pausing.head.take()?.deliver(to: self) }
-        // Already over, as far as libcurl knows.
+        // As far as libcurl knows, the transfer is already over.
         if pausing.result != nil {
             pausing.isPaused = isPaused
             if !isPaused { multi?.finishSoon(self) }
@@ -15,7 +15,7 @@ extension EasyHandle {
         if isPaused && pausing.isPaused { return true }
         if multi?.isBroken == true { return false }
         // libcurl forces a look at the socket after each resumption. If it were paused again before that, it would read all the same,
-        // buffer what it read, and run out of buffers for alternating heads and bodies.
+        // buffer the bytes, and run out of buffers for alternating heads and bodies.
         if let continuation = pausing.continuation, continuation == multi?.timerRuns { multi?.runTimers() }
         pausing.continuation = isPaused ? nil : multi?.timerRuns
         pausing.isPaused = isPaused
@@ -28,13 +28,13 @@ extension EasyHandle {
         switch code {
         case CURLE_OK:
             return true
-        // Without a connection, it says so as often as it is asked.
+        // Without a connection, libcurl says so each time it is asked.
         case CURLE_BAD_FUNCTION_ARGUMENT where multi?.pause(self, directions) != CURLE_OK:
             pausing = TransferPause()
             return false
         default:
-            // A callback has refused bytes that libcurl had kept, or libcurl has: a field with a NUL, before version 8. It only says so here,
-            // and would wait for more.
+            // A callback has refused bytes that libcurl had held back, or libcurl has: a field with a NUL, before version 8. libcurl
+            // reports that only here, and would wait for more.
             keep(TransferResult(code: code))
             if code == CURLE_OUT_OF_MEMORY { multi?.ranOutOfMemory() }
             if !isPaused { multi?.finishSoon(self) }
@@ -44,7 +44,7 @@ extension EasyHandle {
 
     package var isPaused: Bool { pausing.isPaused }
 
-    /// Holds back the transfer's result until it is resumed. Outside of libcurl.
+    /// Holds back the transfer's result until the transfer is resumed. Outside of libcurl.
     func keep(_ result: TransferResult) {
         pausing.result = result
         pausing.result?.wasKept = true

@@ -27,23 +27,23 @@ package final class EasyHandle {
     package private(set) var connections: ConnectionGroup?
     /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
-    /// The one libcurl last asked to have watched for it. It may have been closed since.
+    /// The socket libcurl last asked to have watched for this handle. It may have been closed since.
     var opened: OpenedSocket?
     var socket: Int32? { opened?.number }
-    /// The handler is to be told when the connection is established.
+    /// Whether the handler is to be told when the connection is established.
     private var reportsConnection = false
-    /// The connection is for a `Channel`.
+    /// Whether the connection is for a `Channel`.
     private(set) var opensChannel = false
     /// Whether libcurl asks it for bytes to send.
     private(set) var sendsBody = false
-    /// The handler was called since it was last settled.
+    /// Whether the handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()
     var pausing = TransferPause()
     var sharing = TransferSharing()
     /// The transfer's state in `HTTP2StalledInput`.
     var http2Input = HTTP2InputState()
-    /// libcurl doesn't compare the response's body with the length that its head gives.
+    /// Whether libcurl ignores the length of the response's body that its head gives.
     package var ignoresResponseLength: Bool { http2Input.ignoresLength }
 
     /// nil if libcurl is out of memory.
@@ -109,7 +109,7 @@ package final class EasyHandle {
         try check(clibcurl_easy_set_list(handle, option, list))
     }
 
-    /// The same for header lines that other handles send, too.
+    /// The same for header lines that other handles also send.
     func set(_ headers: HeaderList) throws(TransferFailure) {
         guard let list = headers.list else { return try set(CURLOPT_HTTPHEADER, list: headers.lines) }
         lists.shared = headers
@@ -127,7 +127,7 @@ package final class EasyHandle {
             try set(CURLOPT_VERBOSE, true)
         }
         guard hooks.configure != nil else { return }
-        // The program manages connections itself then.
+        // The program then manages connections itself.
         if sharing.awaitsAnswer { keepConnection() }
         try hooks.configure(self)
     }
@@ -143,7 +143,7 @@ package final class EasyHandle {
         self.handler = handler
     }
 
-    /// Called by the multi that the handle has left: libcurl's later calls for it go nowhere.
+    /// Called by the multi that the handle has left: libcurl's later calls for it have no effect.
     func stop() {
         handler = nil
         multi = nil
@@ -164,7 +164,7 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        // Most transfers have no tunnel. For the call, Swift would check each time that nobody else uses the property.
+        // Most transfers have no tunnel. Swift would check for exclusive access on each call.
         if tunnelAnswer.isReported, tunnelAnswer.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
@@ -186,7 +186,7 @@ package final class EasyHandle {
         if pausing.isPaused { return .pause }
         let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
         if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
-        // libcurl 7.88 may ask again and again until the server takes the last bytes: that is no progress.
+        // libcurl 7.88 may ask repeatedly until the server takes the last bytes: that is no progress.
         if case .bytes(0) = verdict, http2Input.saidEnd { return verdict }
         markUnsettled()
         return verdict

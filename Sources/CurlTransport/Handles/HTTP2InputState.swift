@@ -2,72 +2,68 @@
 struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
-    /// libcurl has begun to send the request.
     var hasBegunRequest = false
-    /// libcurl doesn't look at the length that the response's head gives.
+    /// Whether libcurl ignores the length that the response's head gives.
     var ignoresLength = false
-    /// It receives or sends no more than so many bytes a second.
+    /// Whether the transfer's rate is limited.
     var isLimited = false
-    /// libcurl has been made to read for the upload since it could last have sent the body's end.
+    /// Whether libcurl has been made to read for the upload since it could last have sent the body's end.
     private(set) var wasReadFor = false
-    /// How often it has been since the handler last said that nothing follows.
+    /// How often that happened since the handler last said that nothing follows.
     private var reads = 0
     var bodyEnd = BodyEnd.notReached
-    /// libcurl was told that nothing follows what it has been given.
+    /// Whether libcurl was told that nothing follows the bytes it was given.
     private(set) var saidEnd = false
-    /// How much of the body libcurl was given.
+    /// How many bytes of the body libcurl was given.
     private(set) var givenBytes: Int64 = 0
     private var bytesReceived: Int64 = 0
 
-    /// What libcurl knows of the body's end, where it has to ask for that.
+    /// What libcurl knows of the body's end, where it has to ask for it.
     enum BodyEnd {
         case notReached
         /// Nothing follows, but libcurl was told to wait.
         case waiting
-        /// libcurl is to be told when it asks next, unless it has read on.
+        /// libcurl is to be told when it next asks, unless it has read more by then.
         case allowed(ReadMark)
         case told
     }
 
-    /// When libcurl has put all of the body into frames, at most the last one, of up to 16 KiB, still waits for the socket, which takes that
-    /// within a few events; but the connection's other uploads may write for hours.
+    /// Once libcurl has put all of the body into frames, at most the last frame, of up to 16 KiB, still waits for the socket, which takes
+    /// it within a few events; but the connection's other uploads may write for hours.
     static let maximumReads = 4
 
-    /// libcurl is to be made to read for the upload once more when it has written.
+    /// Whether libcurl is to be made to read for the upload once more after it has written.
     var mayBeReadForAgain: Bool { wasReadFor && reads < Self.maximumReads }
 
-    /// libcurl is made to read for the upload now.
     mutating func noteRead() {
         wasReadFor = true
         reads += 1
     }
 
-    /// libcurl has been told that it can write.
     mutating func wrote() {
         wasReadFor = false
     }
 
-    /// The handler has said that nothing follows. libcurl asks again in each run in which it tries to send what of the body is still waiting,
-    /// so this may be the one in which the end goes out.
+    /// Called when the handler says that nothing follows. libcurl asks again in each run in which it tries to send the rest of the body, so
+    /// this may be the run that sends the end.
     mutating func bodyEnded() {
         (wasReadFor, reads) = (false, 0)
         saidEnd = true
     }
 
-    /// libcurl gets the next bytes of the body.
     mutating func gave(_ count: Int) {
         givenBytes += Int64(count)
         saidEnd = false
     }
 
-    /// From now on libcurl may read again. Whether it has asked for more of the body.
+    /// Lets libcurl read again. Returns whether it has asked for more of the body.
     mutating func endAllowance() -> Bool {
         guard case .allowed = bodyEnd else { return true }
         bodyEnd = .notReached
         return false
     }
 
-    /// The body is sent again from an earlier point.
+    /// Called when the body is sent again from an earlier point.
     mutating func rewound() {
         (wasReadFor, reads) = (false, 0)
         (bodyEnd, givenBytes, saidEnd) = (.notReached, 0, false)

@@ -12,8 +12,8 @@ struct HTTP2Recheck {
             multi.settleHandlers()
         }
         let uploads = multi.stalledInput?.takeUploads() ?? []
-        // It reads before it writes, so the end of the body that goes out in one run is noticed in the next; and a socket that was full for the
-        // first may take it in the second.
+        // libcurl reads before it writes, so it notices the end that it sends in one run in the next; and a socket that was full in the
+        // first may have room in the second.
         for easy in uploads { read(for: easy, times: 3) }
         let limited = multi.stalledInput?.takeLimited() ?? []
         for easy in limited { read(for: easy, times: 1) }
@@ -23,10 +23,10 @@ struct HTTP2Recheck {
         return endings.reduce(false) { endBody(of: $1) || $0 }
     }
 
-    /// Makes libcurl read for this transfer, which runs, though nothing says that anything has arrived.
+    /// Makes libcurl read for this running transfer, though nothing indicates that anything has arrived.
     private func read(for easy: EasyHandle, times: Int) {
         for _ in 0..<times {
-            // What is due already would take that chance away from it.
+            // Timers that are already due would use up that chance to read.
             runTimers()
             guard isRunning(easy) else { return }
             multi.pause(easy, CURLPAUSE_RECV)
@@ -35,11 +35,11 @@ struct HTTP2Recheck {
         }
     }
 
-    /// Makes libcurl write for this transfer, and tells it then that the body is over, unless it has read something before that. False if it
-    /// didn't ask, because its socket is full.
+    /// Makes libcurl write for this transfer, and then tells it that the body is over, unless it has read something first. False if it
+    /// didn't ask because its socket is full.
     private func endBody(of easy: EasyHandle) -> Bool {
         guard isRunning(easy) else { return false }
-        // Others that read meanwhile could leave something behind.
+        // Other transfers that read meanwhile could leave something behind.
         guard multi.runDueTimers(), isRunning(easy), multi.stalledInput?.allowEnd(of: easy) == true else { return true }
         multi.pause(easy, CURLPAUSE_RECV)
         multi.runTimers()

@@ -2,25 +2,24 @@ import CCurlNetworkingLibcurl
 
 /// Works around `CurlQuirks.forgetsHTTP2Input`. Loop only.
 ///
-/// An affected libcurl reads up to 32 KiB of a connection at once and distributes them to the streams. If a stream's receive buffer is
-/// full, it stops until that stream has been read, but then doesn't continue by itself: the rest waits for the socket's next event, which
-/// doesn't come if the server is waiting for us. The end of a response can get stuck this way, or data for other streams that follows a
-/// paused stream's.
+/// An affected libcurl reads up to 32 KiB from a connection at once and distributes them to the streams. If a stream's receive buffer is
+/// full, it stops until that stream has been read, but doesn't then continue by itself: the rest waits for the socket's next event, which
+/// never comes if the server waits for us. The end of a response can get stuck this way, or data for other streams that follows a paused
+/// stream's.
 ///
-/// So before the loop sleeps, libcurl is made to look at the connections of all transfers that have received something since the last such
-/// look.
+/// So before the loop sleeps, libcurl is made to look at the connections of all transfers that have received something since the last look.
 ///
-/// It also forgets a stream that it closes itself: an upload whose response is complete before its body is closed when libcurl sends the
-/// body's end, and nothing makes it read that. So it is made to read for such uploads, one by one: a look at the socket counts for one of a
-/// connection's transfers only.
+/// libcurl also forgets a stream that it closes itself: an upload whose response is complete before its body is closed when libcurl sends
+/// the body's end, and nothing makes it notice. So it is made to read for such uploads, one by one: a look at the socket counts for only
+/// one of a connection's transfers.
 ///
 /// Once it has read as many bytes as `Content-Length` announces, it stops reading for that stream, and misses window updates for the
 /// request's body. So if the head arrives before the body has been sent, libcurl is told to ignore the length, and the handler checks it
 /// instead.
 ///
-/// When it is told that a body of unknown length is over, or that of a request which was answered with an error, it goes on with the
-/// connection's input at once, even if some of that still waits for another stream: then bytes of that one's response are lost, or replaced
-/// by others'. So it isn't told before all that it has read is distributed, and then only in a run in which it reads nothing.
+/// When libcurl is told that a body of unknown length is over, or one whose request was answered with an error, it goes on with the
+/// connection's input at once, even if some of the input still waits for another stream: then bytes of that stream's response are lost, or
+/// replaced by another's. So it isn't told until all it has read is distributed, and then only in a run in which it reads nothing.
 ///
 /// A transfer whose rate is limited doesn't read what arrived while it waited. So libcurl is made to read for it several times a second.
 struct HTTP2StalledInput {
@@ -28,23 +27,21 @@ struct HTTP2StalledInput {
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
     /// Transfers whose end of body hasn't been passed to libcurl yet.
     private var endings: [EasyHandle] = []
-    /// How many of the transfers are limited in their rate.
     private var limitedCount = 0
     private var readsForLimited = false
-    /// When those read next. Not libcurl's timer, which other transfers move.
+    /// When these read next. Not libcurl's timer, which other transfers move.
     let limitedReads: Deadline
 
-    /// How often those that are limited read, at least.
+    /// Rate-limited transfers read at least this often.
     static let intervalOfReads = Duration.milliseconds(100)
 
     init(limitedReads: Deadline) {
         self.limitedReads = limitedReads
     }
 
-    /// There is nothing to look at.
     var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty }
 
-    /// Called when the transfer has received or sent something: from its response's head on, it is known whether it uses HTTP/2.
+    /// Called when the transfer has received or sent something: once its response's head has arrived, it is known whether it uses HTTP/2.
     mutating func moved(_ easy: EasyHandle) {
         // The version alone could be that of a proxy's tunnel.
         guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
@@ -55,7 +52,7 @@ struct HTTP2StalledInput {
         if easy.http2Input.isLimited { limitedCount += 1 }
     }
 
-    /// Called with each line of a response's head, whose first comes before libcurl reads the fields. Within libcurl.
+    /// Called with each line of a response's head, the first of which arrives before libcurl reads the fields. Within libcurl.
     static func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
         guard line.starts(with: anyStatus) else { return }
         let isMultiplexed = line.starts(with: multiplexedStatus)
@@ -63,14 +60,14 @@ struct HTTP2StalledInput {
         guard ignoresLength != easy.http2Input.ignoresLength else { return }
         easy.http2Input.ignoresLength = ignoresLength
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0)
-        // After an error it would end the body by itself, while it distributes input.
+        // After an error, libcurl would end the body by itself while it distributes input.
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_KEEP_SENDING_ON_ERROR, ignoresLength ? 1 : 0)
     }
 
     private static let multiplexedStatus = Array("HTTP/2 ".utf8)
     private static let anyStatus = Array("HTTP/".utf8)
 
-    /// Called when a request is about to go out. If it goes out again, its former connection may be lost. Within libcurl.
+    /// Called when a request is about to be sent. If it is sent again, its former connection may be lost. Within libcurl.
     ///
     /// - Returns: Whether there is something to look at now.
     mutating func requestGoesOut(_ easy: EasyHandle) -> Bool {
@@ -81,7 +78,7 @@ struct HTTP2StalledInput {
     }
 
     /// Called when the transfer has left the multi; `result` is nil if it was cancelled. Even if it was successful, the connection may have
-    /// ended with it, or been given up for what followed.
+    /// ended with it, or been given up because of what followed.
     ///
     /// - Parameter hasOthers: Whether there are other transfers, which may share its connection.
     mutating func left(_ easy: EasyHandle, _ result: TransferResult?, hasOthers: Bool) {
@@ -98,8 +95,8 @@ struct HTTP2StalledInput {
         }
     }
 
-    /// How a transfer without a response can end only on an HTTP/2 connection. If TLS has ended there, the socket may have no further
-    /// event by which the connection's other transfers would learn of that.
+    /// The ways in which a transfer without a response can end only on an HTTP/2 connection. If TLS has ended there, the socket may have no
+    /// further event that would tell the connection's other transfers.
     private static let lossesOfHTTP2 = [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING]
 
     private mutating func addSuspect(_ easy: EasyHandle) {
@@ -108,27 +105,27 @@ struct HTTP2StalledInput {
 
     var hasLimited: Bool { limitedCount > 0 }
 
-    /// It is time for those that are limited to read.
+    /// Called when it is time for the rate-limited transfers to read.
     mutating func readForLimited() {
         readsForLimited = hasLimited
     }
 
-    /// The transfers that libcurl is to read for since their rate is limited.
+    /// The rate-limited transfers that libcurl is to read for.
     mutating func takeLimited() -> [EasyHandle] {
         guard readsForLimited else { return [] }
         readsForLimited = false
         return transfers.values.filter { $0.http2Input.isLimited && !$0.isPaused }
     }
 
-    /// Called when the handler has nothing more to send: whether libcurl has to wait before it is told. Within libcurl.
+    /// Called when the handler has nothing more to send. Returns whether libcurl has to wait before it is told. Within libcurl.
     mutating func delaysEnd(of easy: EasyHandle) -> Bool {
-        // It has yet to send some of what it was given, and wants to know only whether something can be added: it asks again.
+        // libcurl has yet to send some of the bytes it was given, and only wants to know whether any can be added: it asks again.
         guard easy.info(CURLINFO_SIZE_UPLOAD_T) >= easy.http2Input.givenBytes else { return false }
         let mayBeTold: Bool
         switch easy.http2Input.bodyEnd {
         case .told: return false
         case .waiting: return true
-        // libcurl reads before it writes, and what it has read may wait for another stream.
+        // libcurl reads before it writes, and the input may wait for another stream.
         case .allowed(let mark): mayBeTold = mark.isCurrent
         case .notReached: mayBeTold = !easy.sharing.isMultiplexed(easy.negotiatedProtocol)
         }
@@ -137,15 +134,15 @@ struct HTTP2StalledInput {
         return !mayBeTold
     }
 
-    /// Transfers whose end of body may be passed on now, if nothing has arrived since.
+    /// The transfers whose end of body may be passed on now, if nothing has arrived since.
     mutating func waitingEnds() -> [EasyHandle] {
-        // Others have begun to send the body again.
+        // Other transfers have begun to send the body again.
         endings.removeAll { easy in if case .waiting = easy.http2Input.bodyEnd { false } else { true } }
         return endings
     }
 
-    /// Called when libcurl is about to write for the transfer: it may be told of the body's end then if it hasn't read anything until it asks.
-    /// False if something has come meanwhile.
+    /// Called when libcurl is about to write for the transfer: it may then be told of the body's end if it reads nothing before it asks.
+    /// False if something has arrived meanwhile.
     mutating func allowEnd(of easy: EasyHandle) -> Bool {
         noteGrowth()
         guard suspects.isEmpty, case .waiting = easy.http2Input.bodyEnd, let mark = ReadMark(easy) else { return false }
@@ -166,7 +163,7 @@ struct HTTP2StalledInput {
         return suspects.values.flatMap(\.sockets)
     }
 
-    /// Called when libcurl has been told that it can write: the end of a body that was still waiting for that may have gone.
+    /// Called when libcurl has been told that it can write: the end of a body that was still waiting may have been sent.
     mutating func wrote(on socket: Int32) {
         // Asking for the socket costs a walk through libcurl's connections.
         for easy in transfers.values where easy.http2Input.mayBeReadForAgain && easy.activeSocket == socket {
@@ -194,7 +191,7 @@ struct HTTP2StalledInput {
 
 /// How much has been read from a transfer's socket.
 struct ReadMark {
-    /// The socket, and how many bytes. nil where the system doesn't say, as for sockets that aren't TCP's.
+    /// The socket, and how many bytes. nil where the system doesn't say, as for sockets other than TCP.
     private let place: (socket: Int32, count: Int64)?
 
     /// nil if bytes arrive at this moment.
@@ -207,7 +204,7 @@ struct ReadMark {
         place = (socket, count.lowerBound)
     }
 
-    /// Whether certainly nothing has been read since. True where the system doesn't say.
+    /// Whether it is certain that nothing has been read since. True where the system doesn't say.
     var isCurrent: Bool {
         guard let place, let now = CallWatch.bytesRead(from: place.socket) else { return true }
         return now.upperBound <= place.count

@@ -5,7 +5,7 @@ struct IdleConnection {
     let socket: OpenedSocket
     let traffic: IdleTraffic
 
-    /// nil if it isn't known what the server may send. `code` is how the transfer has ended.
+    /// nil if it isn't known what the server may send. `code` is the transfer's result.
     init?(of easy: EasyHandle, after code: CURLcode, on loop: EventLoop) {
         let socket: OpenedSocket?
         switch easy.longInfo(CURLINFO_HTTP_VERSION) {
@@ -17,7 +17,7 @@ struct IdleConnection {
             socket = code == CURLE_OK ? easy.opened : nil
         default:
             traffic = .nothing
-            // FTP's `opened` may be the one that data came over; and where a server refuses something, its session goes on.
+            // FTP's `opened` may be the data connection's socket; and if a server refuses something, its session goes on.
             socket = easy.speaksFTP ? easy.activeSocket.map(loop.current) : nil
         }
         guard let socket else { return nil }

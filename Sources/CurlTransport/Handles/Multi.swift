@@ -4,8 +4,8 @@ import Glibc
 
 /// A libcurl multi handle on an event loop: a connection pool and the transfers that run on it.
 ///
-/// libcurl's handle itself, which holds two descriptors, exists only while it is needed: from the first transfer until there have been
-/// neither transfers nor connections for a while (`ConnectionLimits.idleLifetime`), and again from the next transfer on.
+/// libcurl's handle itself, which holds two descriptors, exists only while it is needed: from the first transfer until transfers and
+/// connections have been absent for `ConnectionLimits.idleLifetime`, and again from the next transfer on.
 ///
 /// Loop only. It is alive from `init` to `close()`, which its owner must call; `deinit` only checks that.
 package final class Multi {
@@ -16,7 +16,7 @@ package final class Multi {
     private var id: UInt32 = 0
     private var isClosed = false
 
-    /// Unchecked for the reason that a `Deadline` gives.
+    /// Unchecked for the reason given in `Deadline`.
     @exclusivity(unchecked) private(set) var running = RunningTransfers()
 
     /// The open channels, by their sockets. Their handles are in `running`, too.
@@ -39,12 +39,11 @@ package final class Multi {
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
 
-    /// libcurl's.
     private enum Handle {
         case none
         case open(UnsafeMutableRawPointer)
-        /// libcurl has run out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not
-        /// be told to continue: some versions would divide by zero.
+        /// libcurl ran out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not be
+        /// told to continue: some versions would divide by zero.
         case broken(UnsafeMutableRawPointer)
 
         var pointer: UnsafeMutableRawPointer? {
@@ -56,9 +55,8 @@ package final class Multi {
     }
 
     private struct Timers {
-        /// libcurl has set its timer to 0 ms: it fires in the next round of the turn.
+        /// Whether libcurl has set its timer to 0 ms: it fires in the turn's next round.
         var areDue = false
-        /// How often they have run.
         var runs = 0
     }
 
@@ -101,7 +99,7 @@ package final class Multi {
 
     private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
         if case .open(let handle) = handle { return handle }
-        // A broken one is about to be closed.
+        // A broken handle is about to be closed.
         guard case .none = handle, let handle = curl_multi_init() else {
             throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text, systemErrno: ENOMEM)
         }
@@ -118,7 +116,7 @@ package final class Multi {
         return handle
     }
 
-    /// Closes the connections, too. Outside of libcurl, without transfers.
+    /// Closes the connections, too. Outside of libcurl, with no transfers.
     private func closeHandle() {
         guard let pointer = handle.pointer else { return }
         _ = loop.calls.within { curl_multi_cleanup(pointer) }
@@ -133,7 +131,7 @@ package final class Multi {
         Unmanaged.passUnretained(self).release()
     }
 
-    /// Lifts the limit for each host from now on. Outside of libcurl.
+    /// Lifts the limit on connections to each host. Outside of libcurl.
     package func liftHostLimit() {
         guard limits.perHost != nil else { return }
         limits.perHost = nil
@@ -143,7 +141,7 @@ package final class Multi {
     /// Whether libcurl's handle exists, and so holds descriptors.
     var hasHandle: Bool { handle.pointer != nil }
 
-    /// Whether libcurl has run out of memory, and all transfers are about to end.
+    /// Whether libcurl ran out of memory, and all transfers are about to end.
     var isBroken: Bool { if case .broken = handle { true } else { false } }
 
     /// Called when the last transfer or connection has ended.
@@ -178,7 +176,6 @@ package final class Multi {
         for easy in running.all { usage.add(easy) }
     }
 
-    /// How many transfers are running.
     package var transferCount: Int { running.all.count }
 
     // MARK: - Transfers
@@ -226,7 +223,7 @@ package final class Multi {
         needsRecheck()
     }
 
-    /// `result` is nil if its end wasn't reported.
+    /// `result` is nil if the transfer's end wasn't reported.
     private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
         stalledInput?.left(easy, result, hasOthers: running.all.count > 1)
         stranded.left(easy)
@@ -238,7 +235,7 @@ package final class Multi {
             loop.unwatch(socket)
         }
         easy.stop()
-        // libcurl frees what it keeps of the body then, as nobody takes that any more; see `CurlQuirks.leaksPausedBytes`.
+        // libcurl then frees the bytes it holds of the body, which no longer have a taker; see `CurlQuirks.leaksPausedBytes`.
         if quirks.leaksPausedBytes, result == nil, easy.http2Input.isMultiplexed == true {
             _ = pause(easy, CURLPAUSE_CONT)
         }
@@ -249,14 +246,14 @@ package final class Multi {
         if running.all.isEmpty, !isClosed { becameIdle() }
     }
 
-    /// Closes the transfer's connection after it, unless others use it. Any time: libcurl checks when the transfer ends.
+    /// Closes the transfer's connection after it, unless others use it. At any time: libcurl checks when the transfer ends.
     package func closeConnection(after easy: EasyHandle) {
         _ = clibcurl_easy_set_long(easy.handle, CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// Breaks the HTTP/2 connection of a transfer whose server has been silent for `silence`, if it seems to be dead: nothing has come over it
-    /// for most of that time, and nobody else waits for something, or the other side's system is silent as well. libcurl would send later
-    /// requests over it. Outside of libcurl.
+    /// Breaks the HTTP/2 connection of a transfer whose server has been silent for `silence`, if the connection seems dead: nothing has
+    /// arrived on it for at least half that time, and either no other transfer uses it or the other side's system is silent, too. libcurl
+    /// would send later requests over it. Outside of libcurl.
     package func breakConnection(of easy: EasyHandle, silentFor silence: Duration) {
         guard let socket = easy.connections?.socket(of: easy), let age = TCPSocket.timeSinceArrival(at: socket),
             age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !running.hasTransfer(besides: easy, on: socket)
@@ -265,13 +262,13 @@ package final class Multi {
     }
 
     /// Makes libcurl look again at the transfers that wait for the connection `opener` opened: newer versions share it only after its first
-    /// response, and don't look again at that point, nor when it turns out that it can't be shared. Outside of libcurl.
+    /// response, and look again neither then nor when it turns out not to be shareable. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
         guard case .open(let handle) = handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
             let probe = curl_easy_init()
         else { return }
-        // It looks whenever a transfer leaves.
+        // libcurl looks whenever a transfer leaves.
         loop.calls.within {
             if curl_multi_add_handle(handle, probe) == CURLM_OK { curl_multi_remove_handle(handle, probe) }
         }
@@ -303,14 +300,14 @@ package final class Multi {
     /// How often `runTimers` has had libcurl run its timers.
     var timerRuns: Int { timers.runs }
 
-    /// Runs libcurl's own timers, such as work that it put off to the next turn.
+    /// Runs libcurl's own timers, such as work deferred to the next turn.
     func runTimers() {
         guard hasHandle else { return }
         timers.runs += 1
         act(on: CURL_SOCKET_BAD, 0)
     }
 
-    /// Runs them until none is due. False if they go on and on.
+    /// Runs libcurl's timers until none is due. False if that never happens.
     func runDueTimers() -> Bool {
         for _ in 0..<16 {
             timers.areDue = false
@@ -351,7 +348,7 @@ package final class Multi {
         loop.calls.within { curl_easy_pause(easy.handle, directions) }
     }
 
-    /// Makes libcurl look at every transfer, whether anything has happened to it or not. Outside of libcurl.
+    /// Makes libcurl look at every transfer, whether or not anything has happened to it. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
         guard case .open(let handle) = handle else { return }
@@ -361,7 +358,7 @@ package final class Multi {
         needsSettling()
     }
 
-    /// libcurl has said that it stopped in the middle of its work. Outside of libcurl.
+    /// Called when libcurl reports that it stopped in the middle of its work. Outside of libcurl.
     func ranOutOfMemory() {
         if case .open(let pointer) = handle { handle = .broken(pointer) }
         needsSettling()
@@ -381,7 +378,7 @@ package final class Multi {
         }
     }
 
-    /// Before libcurl is called again: a handler that has enough pauses its transfer before libcurl reads more.
+    /// Called before libcurl is called again: a handler with enough data pauses its transfer before libcurl reads more.
     func settleHandlers() {
         guard !unsettled.isEmpty else { return }
         let settling = unsettled.take()
@@ -404,7 +401,7 @@ package final class Multi {
                 continue
             }
             let result = TransferResult(clibcurl_message_result(message), of: easy)
-            // Now, not when the end is reported, which can be later.
+            // Now, not when the end is reported, which may be later.
             if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
                 loop.becameIdle(idle.socket, idle.traffic, after: ObjectIdentifier(easy))
             }
@@ -413,7 +410,7 @@ package final class Multi {
         }
     }
 
-    /// Called once libcurl has had a chance to do what it has planned for them.
+    /// Called once libcurl has had a chance to continue them.
     private func endStranded() {
         runAll()
         settleHandlers()
@@ -423,7 +420,7 @@ package final class Multi {
         }
     }
 
-    /// Ends all transfers, open channels and paused ones too, because libcurl has run out of memory. The next transfer gets a new handle.
+    /// Ends all transfers, open channels and paused ones too, because libcurl ran out of memory. The next transfer gets a new handle.
     private func endAll() {
         let endings = running.all.map { ($0.handler, TransferFailure(.lackOfMemory, of: $0)) }
         while let easy = running.all.last { remove(easy) }
@@ -431,7 +428,7 @@ package final class Multi {
         for (handler, failure) in endings { handler?.transferFinished(failure) }
     }
 
-    /// Whether libcurl has made a channel's connection, and has nothing more to do with it.
+    /// Whether libcurl has established a channel's connection, and has nothing more to do with it.
     private func isOpenChannel(_ easy: EasyHandle) -> Bool {
         guard easy.opensChannel, let socket = easy.socket else { return false }
         return channels[socket] === easy.handler
@@ -450,25 +447,25 @@ package final class Multi {
         }
         if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
         remove(easy, result)
-        // Others of its connection may have to look at that.
+        // The connection's other transfers may have to look at it.
         needsRecheck()
-        // It may still query the handle.
+        // The handler may still query the handle.
         handler?.transferFinished(failure)
     }
 
-    /// Reports, soon, the end of a transfer that came while it was paused. Outside of libcurl.
+    /// Reports, soon, the end of a transfer that ended while it was paused. Outside of libcurl.
     func finishSoon(_ easy: EasyHandle) {
         continued.append(easy)
         needsSettling()
     }
 
-    /// Watches a channel's socket, of which libcurl knows nothing. Outside of libcurl.
+    /// Watches a channel's socket, which libcurl knows nothing about. Outside of libcurl.
     func watch(_ socket: Int32, for interest: SocketInterest) {
         guard !loop.watch(socket, for: interest, owner: id) else { return }
         if let easy = running.all.first(where: { $0.socket == socket }) { isUnwatched(easy) }
     }
 
-    /// The system refuses to watch its socket: the transfer would get no more events, so it ends soon.
+    /// Called when the system refuses to watch the transfer's socket: it would get no more events, so it ends soon.
     private func isUnwatched(_ easy: EasyHandle) {
         stranded.add(easy, .unwatched)
         needsSettling()
@@ -495,7 +492,7 @@ package final class Multi {
         if !isWatched, let easy { isUnwatched(easy) }
     }
 
-    /// libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
+    /// Called when libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
     private func unwatch(_ socket: Int32, of easy: EasyHandle?) -> Bool {
         guard let easy, !easy.isPaused, easy.handler?.isStarved == true else {
             loop.unwatch(socket)
@@ -505,7 +502,7 @@ package final class Multi {
         return loop.watch(socket, for: .end, owner: id)
     }
 
-    /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as you are out of libcurl".
+    /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as libcurl returns".
     func timerChanged(_ milliseconds: Int) {
         guard hasHandle, !isClosed else { return }
         timers.areDue = milliseconds == 0
@@ -517,7 +514,7 @@ package final class Multi {
         if timers.areDue { needsSettling() }
     }
 
-    /// Has libcurl read, before the loop sleeps, for the transfers whose rate is limited.
+    /// Has libcurl read for the rate-limited transfers before the loop sleeps.
     private func readForLimited() {
         stalledInput?.readForLimited()
         needsRecheck()
@@ -530,17 +527,17 @@ package final class Multi {
         loop.schedule(reads, at: loop.now + HTTP2StalledInput.intervalOfReads)
     }
 
-    /// `easy` has a connection, and libcurl begins to send its request, perhaps again.
+    /// Called when `easy` has a connection, and libcurl begins to send its request, perhaps again.
     func requestGoesOut(_ easy: EasyHandle) {
         if stalledInput?.requestGoesOut(easy) == true { needsRecheck() }
     }
 
-    /// A line of a response's head came for a transfer that sends a body.
+    /// Called for each line of a response's head if the transfer sends a body.
     func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
         if stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
     }
 
-    /// The handler has nothing more to send. Whether libcurl may be told so now; otherwise it is told to wait. Within libcurl.
+    /// Called when the handler has nothing more to send. Whether libcurl may be told now; otherwise it is told to wait. Within libcurl.
     func mayEndBody(of easy: EasyHandle) -> Bool {
         guard stalledInput?.delaysEnd(of: easy) == true else { return true }
         needsRecheck()

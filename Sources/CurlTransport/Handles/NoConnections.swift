@@ -2,10 +2,10 @@ import CCurlNetworkingLibcurl
 
 /// A connection cache that stays empty, used to make a multi's handles forget their connections. Loop only.
 ///
-/// When a handle that remembers a connection leaves its multi, libcurl goes through all connections of the multi until it finds that one,
-/// in case it was made for `CURLOPT_CONNECT_ONLY` (`CurlQuirks.looksThroughConnections`; `close_connect_only` in libcurl's multi.c). With
-/// 20,000 connections, that takes several times as long as the rest of a request. But libcurl also forgets a connection that it is asked
-/// for and doesn't find, and it looks for it in the cache that the handle shares with others, if there is one.
+/// When a handle that remembers a connection leaves its multi, libcurl searches all connections of the multi for that one, in case it was
+/// made for `CURLOPT_CONNECT_ONLY` (`CurlQuirks.looksThroughConnections`; `close_connect_only` in libcurl's multi.c). With 20,000
+/// connections, that takes several times as long as the rest of a request. But libcurl also forgets a connection that it is asked for and
+/// doesn't find, and it looks for it in the cache that the handle shares with others, if there is one.
 final class NoConnections {
     private let handle: UnsafeMutableRawPointer
 

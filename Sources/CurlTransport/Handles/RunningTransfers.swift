@@ -1,6 +1,6 @@
 import CCurlNetworkingLibcurl
 
-/// The transfers that run in one multi, in no order. Each knows its index, so it leaves without a search. Loop only.
+/// The transfers that run in one multi, in no particular order. Each knows its index, so it is removed without a search. Loop only.
 struct RunningTransfers {
     private(set) var all: [EasyHandle] = []
     var starved = StarvedTransfers()
@@ -10,7 +10,7 @@ struct RunningTransfers {
         all.append(easy)
     }
 
-    /// The last one takes its position.
+    /// The last transfer takes its position.
     mutating func remove(_ easy: EasyHandle) {
         let last = all.removeLast()
         guard last !== easy else { return }
@@ -18,20 +18,20 @@ struct RunningTransfers {
         last.position = easy.position
     }
 
-    /// Whether a transfer has the connection of `socket`, perhaps one that is paused. libcurl names the socket of the first one only.
+    /// Whether a transfer, perhaps a paused one, has the connection of `socket`. libcurl names only the first transfer's socket.
     func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
         let port = ConnectionEndpoints.localPort(of: socket)
         return all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
     }
 
-    /// Whether a transfer has sent its request from that port, and libcurl has not yet asked to have a socket watched for it: on a kept
-    /// connection, it may read much of the answer, and pause, before it does. All Unix sockets have port 0.
+    /// Whether a transfer has sent its request from `port`, and libcurl has not yet asked to have a socket watched for it: on a kept
+    /// connection, libcurl may read much of the response, and pause, before it does. All Unix sockets have port 0.
     func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
         all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
     }
 
-    /// Whether something that arrives on the connection from that port may be a transfer's: one that has sent its request there, perhaps on its
-    /// second connection, and isn't over.
+    /// Whether input on the connection from `port` may belong to a transfer: one that has sent its request there, perhaps on its second
+    /// connection, and isn't over.
     func hasTransfer(fromPort port: Int) -> Bool {
         hasUnwatchedTransfer(fromPort: port)
             || port > 0
@@ -40,7 +40,7 @@ struct RunningTransfers {
                 }
     }
 
-    /// Whether another transfer than `easy` has sent its request on that connection of TLS, and still has it. Within libcurl.
+    /// Whether a transfer other than `easy` has sent its request on that TLS connection, and still has it. Within libcurl.
     func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
         all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }
     }

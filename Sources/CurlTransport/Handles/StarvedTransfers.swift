@@ -1,10 +1,10 @@
-/// Transfers whose requests' bodies have nothing to send at the moment, and of which libcurl, which has read all that it wants to read, doesn't
-/// watch the sockets: it wouldn't notice that a server has gone. Loop only.
+/// Transfers whose request bodies have nothing to send at the moment, and whose sockets libcurl, which has read all it wants, doesn't
+/// watch: it wouldn't notice that a server has gone. Loop only.
 struct StarvedTransfers {
     private var transfers: [Int32: EasyHandle] = [:]
     private var sockets: [ObjectIdentifier: OpenedSocket] = [:]
 
-    /// Called instead of ceasing to watch `socket`.
+    /// Called instead of unwatching `socket`.
     mutating func add(_ easy: EasyHandle, on socket: OpenedSocket) {
         if let former = sockets.updateValue(socket, forKey: ObjectIdentifier(easy)) { transfers[former.number] = nil }
         if let former = transfers.updateValue(easy, forKey: socket.number) {
@@ -12,14 +12,14 @@ struct StarvedTransfers {
         }
     }
 
-    /// Called when something has happened to a socket; nil unless it is such a transfer's.
+    /// Called when something has happened to a socket. Returns its starved transfer, if any.
     mutating func take(_ socket: Int32) -> EasyHandle? {
         guard !transfers.isEmpty, let easy = transfers.removeValue(forKey: socket) else { return nil }
         sockets[ObjectIdentifier(easy)] = nil
         return easy
     }
 
-    /// Called when the transfer is over. Its socket, if it was such a one until then; libcurl may have closed that.
+    /// Called when the transfer is over. Returns its socket if it was starved; libcurl may have closed that.
     mutating func left(_ easy: EasyHandle) -> OpenedSocket? {
         guard !sockets.isEmpty, let socket = sockets.removeValue(forKey: ObjectIdentifier(easy)) else { return nil }
         transfers[socket.number] = nil

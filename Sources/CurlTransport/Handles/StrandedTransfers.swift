@@ -1,9 +1,9 @@
 import CCurlNetworkingLibcurl
 
-/// The transfers that libcurl won't continue by itself, and that would wait until they time out. Loop only.
+/// The transfers that libcurl won't continue by itself, and which would wait until they time out. Loop only.
 ///
-/// They are those for which libcurl last asked to watch an invalid socket, because another transfer has lost the connection they shared,
-/// and those whose sockets the system refuses to watch.
+/// They are those for which libcurl last asked to watch an invalid socket, because another transfer lost the connection they shared, and
+/// those whose sockets the system refuses to watch.
 struct StrandedTransfers {
     private var transfers: [(easy: EasyHandle, result: TransferResult)] = []
 
@@ -18,7 +18,7 @@ struct StrandedTransfers {
         return true
     }
 
-    /// - Parameter result: How it ends if libcurl doesn't continue it after all.
+    /// - Parameter result: How the transfer ends if libcurl doesn't continue it after all.
     mutating func add(_ easy: EasyHandle, _ result: TransferResult) {
         transfers.append((easy, result))
     }

@@ -24,13 +24,13 @@ final class TLSSessionCache {
 }
 
 extension EasyHandle {
-    /// Before the transfer.
+    /// Called before the transfer.
     func join(_ sessions: TLSSessionCache) {
         guard clibcurl_easy_set_pointer(handle, CURLOPT_SHARE, sessions.handle) == CURLE_OK else { return }
         tlsSessions = sessions
     }
 
-    /// After the transfer, when the handle has left its multi.
+    /// Called after the transfer, when the handle has left its multi.
     func leaveTLSSessions() {
         guard tlsSessions != nil else { return }
         _ = clibcurl_easy_set_pointer(handle, CURLOPT_SHARE, nil)

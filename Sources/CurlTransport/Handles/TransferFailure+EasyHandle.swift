@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 
 extension TransferFailure {
-    /// The failure of `easy`'s transfer, which has ended with `result`: with the error buffer's text, the system's errno and how far it got.
+    /// The failure of `easy`'s transfer, which ended with `result`: with the error buffer's text, the system's errno and how far it got.
     init(_ result: TransferResult, of easy: EasyHandle) {
         let code = result.code
         let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)
@@ -12,7 +12,7 @@ extension TransferFailure {
             // Some versions of libcurl count the handshake as a part of connecting.
             phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
         )
-        // For any other failure it means nothing.
+        // For any other failure the value means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.longInfo(CURLINFO_SSL_VERIFYRESULT) }
         if code == CURLE_PROXY { proxyReason = easy.longInfo(CURLINFO_PROXY_ERROR) }
         if code == CURLE_PEER_FAILED_VERIFICATION, easy.longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {

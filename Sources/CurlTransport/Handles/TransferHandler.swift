@@ -23,20 +23,20 @@ package enum SendVerdict: Sendable {
 /// All methods are called on the loop of the multi that runs the transfer. Those marked "within libcurl" must not call into `Multi` or
 /// `EasyHandle`: they record, and act in `transferSettled()`.
 package protocol TransferHandler: AnyObject {
-    /// The connection is established, TLS included, and the request is about to be sent; `negotiated` is the protocol TLS agreed on (RFC
-    /// 7301), nil if unknown. Called if `EasyOptions.reportsConnection`. Within libcurl.
+    /// Called when the connection is established, TLS included, and the request is about to be sent; `negotiated` is the protocol TLS
+    /// agreed on (RFC 7301), nil if unknown. Only if `EasyOptions.reportsConnection`. Within libcurl.
     func transferConnected(negotiated: String?)
 
-    /// The request has its response. After a 417 in place of a 100, libcurl sends it again all the same. Within libcurl.
+    /// Whether the request has its response. After a 417 instead of a 100, libcurl still sends it again. Within libcurl.
     var isAnswered: Bool { get }
 
-    /// If the request must not be sent again once bytes of an answer have arrived. Within libcurl.
+    /// Set if the request must not be sent again once bytes of an answer have arrived. Within libcurl.
     var answerWatch: AnswerWatch? { get }
 
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
-    /// The same for a proxy's response to CONNECT, if `ProxyUse.tunnel` is set. Within libcurl.
+    /// One line of a proxy's response to CONNECT, if `ProxyUse.tunnel` is set. Within libcurl.
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict
 
     /// A piece of the body, at most 16 KiB, not yet decoded (RFC 9110 §8.4). Within libcurl.
@@ -45,13 +45,15 @@ package protocol TransferHandler: AnyObject {
     /// Asks for the next bytes of the request's body. Within libcurl.
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict
 
-    /// The request's body has nothing to send at the moment, which libcurl waits for, and what is received is taken. Within libcurl.
+    /// Whether libcurl waits for the request's body, which has nothing to send at the moment, and all received bytes were taken. Within
+    /// libcurl.
     var isStarved: Bool { get }
 
-    /// The connection has ended while `isStarved`, and libcurl, which has read everything that it wants to, doesn't notice. Outside of libcurl.
+    /// Called when the connection has ended while `isStarved`, and libcurl, which has read all it wants, doesn't notice. Outside of
+    /// libcurl.
     func transferLostConnection()
 
-    /// How long the request's body is, once all of it was asked for; nil before that. Within libcurl, or outside.
+    /// The length of the request's body, once all of it was asked for; nil before. Within or outside of libcurl.
     var wholeBodyLength: Int64? { get }
 
     /// Asks to restart the request's body at `offset`, before it is sent again; false if that can't be done. Within libcurl.

@@ -1,13 +1,13 @@
 import CCurlNetworkingLibcurl
 
-/// A program's additions to one transfer: options of its own, and a tracer.
+/// A program's additions to one transfer: its own options, and a tracer.
 ///
-/// `@unchecked Sendable`: what changes is touched only on the loop that runs the transfer.
+/// `@unchecked Sendable`: mutable state is touched only on the loop that runs the transfer.
 package final class TransferHooks: @unchecked Sendable {
     /// Called on the transfer's loop after all options are set and before it starts; if it throws, the transfer doesn't start.
     package let configure: ((EasyHandle) throws -> OptionEffect)?
     let tracer: TransferTracer?
-    /// Of the options that `configure` has set.
+    /// The effect of the options that `configure` has set.
     package private(set) var effect = OptionEffect.connection
     /// The error that `configure` threw.
     package private(set) var error: (any Error)?

@@ -2,11 +2,12 @@ import CCurlNetworkingLibcurl
 
 /// Whether, and how, a running transfer is paused.
 struct TransferPause {
-    /// libcurl's callbacks supply nothing and accept nothing but what `head` holds, and the transfer's result is held back until it is resumed.
+    /// Whether libcurl's callbacks supply nothing and accept only what `head` holds, and the transfer's result is held back until it is
+    /// resumed.
     var isPaused = false
-    /// What has come of the response's head meanwhile; nil if libcurl is to keep that.
+    /// The lines of the response's head that have arrived meanwhile; nil if libcurl is to keep them.
     var head: HeldHead?
-    /// The multi's `timerRuns` when libcurl was last told to resume: it looks at the socket in the next run.
+    /// The multi's `timerRuns` when libcurl was last told to resume: libcurl looks at the socket in the next run.
     var continuation: Int?
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
@@ -14,21 +15,21 @@ struct TransferPause {
     /// The result held back, unless the transfer is still paused.
     mutating func takeResult() -> TransferResult? { isPaused ? nil : result.take() }
 
-    /// A line of the response's head has come.
+    /// Called when a line of the response's head arrives.
     mutating func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
 }
 
-/// The lines of heads that have come for a paused transfer on a connection that it may share. When libcurl reads for others there, it gets
-/// these, too, and 7.88.1 has room for three kinds of writes only: the lines of an informational response and of another one are four, and
-/// the transfer fails.
+/// The lines of heads that have arrived for a paused transfer on a connection that it may share. When libcurl reads for others there, it
+/// gets these, too, and 7.88.1 has room for only three kinds of writes: the lines of an informational response and of another one make
+/// four, and the transfer fails.
 struct HeldHead {
     private var lines: [[UInt8]] = []
     private var count = 0
 
-    /// In bytes: more than handlers accept, so that they say what is wrong.
+    /// In bytes: more than handlers accept, so that they report the error.
     static let maximumCount = 512 * 1024
 
-    /// nil if nobody else can make libcurl read for the transfer, or its head has come.
+    /// nil if no other transfer can make libcurl read for this one, or its head has arrived.
     init?(for easy: EasyHandle) {
         guard easy.sharing.isMultiplexed(easy.negotiatedProtocol), easy.longInfo(CURLINFO_RESPONSE_CODE) < 200
         else { return nil }

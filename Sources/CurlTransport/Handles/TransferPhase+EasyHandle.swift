@@ -1,8 +1,8 @@
 import CCurlNetworkingLibcurl
 
 extension TransferPhase {
-    /// How far `easy`'s transfer has got. libcurl stamps each stage when it is over, but the response's start already when it begins to send a
-    /// body.
+    /// How far `easy`'s transfer has got. libcurl stamps each stage at its end, except the response's start, which it stamps when it begins
+    /// to send a body.
     init(of easy: EasyHandle) {
         let mayReceive = !easy.sendsBody || easy.longInfo(CURLINFO_RESPONSE_CODE) >= 200
         if mayReceive, easy.info(CURLINFO_STARTTRANSFER_TIME_T) > 0 {
@@ -22,7 +22,7 @@ extension TransferPhase {
         return easy.handler?.wholeBodyLength.map { easy.info(CURLINFO_SIZE_UPLOAD_T) >= $0 } ?? false
     }
 
-    /// There is a connection to an HTTP proxy, which hasn't agreed to a tunnel.
+    /// Whether there is a connection to an HTTP proxy that hasn't agreed to a tunnel.
     private static func awaitsTunnel(_ easy: EasyHandle) -> Bool {
         easy.tunnelAnswer.isReported && !(200..<300 ~= easy.longInfo(CURLINFO_HTTP_CONNECTCODE))
     }

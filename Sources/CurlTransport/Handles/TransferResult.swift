@@ -6,9 +6,9 @@ struct TransferResult {
     let code: CURLcode
     /// 0 if there is none.
     let systemErrno: Int32
-    /// nil for libcurl's own.
+    /// nil for libcurl's own text.
     let text: String?
-    /// The transfer was paused when it ended, and libcurl may have dropped what had arrived.
+    /// Whether the transfer was paused when it ended; libcurl may have dropped bytes that had arrived.
     var wasKept = false
 
     init(code: CURLcode, systemErrno: Int32 = 0, text: String? = nil) {
@@ -17,7 +17,7 @@ struct TransferResult {
         self.text = text
     }
 
-    /// libcurl's for `easy`, which is over.
+    /// libcurl's result for `easy`, which is over.
     init(_ code: CURLcode, of easy: EasyHandle) {
         switch (code, easy.connections?.lack) {
         case (CURLE_COULDNT_CONNECT, let lack?):
@@ -27,21 +27,21 @@ struct TransferResult {
             self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.longInfo(CURLINFO_OS_ERRNO)))
         case (CURLE_ABORTED_BY_CALLBACK, _) where easy.tunnelAnswer.isTooLarge:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is too large.")
-        // What libcurl before 8 says of a field that it can't keep, such as one with a NUL: of the answer to CONNECT, as long as there is
-        // none to the request.
+        // What libcurl before 8 reports for a field that it can't keep, such as one with a NUL: in the answer to CONNECT, if the request
+        // has no response.
         case (CURLE_BAD_FUNCTION_ARGUMENT, _)
         where easy.longInfo(CURLINFO_HTTP_CONNECTCODE) != 0 && easy.longInfo(CURLINFO_RESPONSE_CODE) == 0:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is not valid.")
         default:
-            // libcurl's errno would be an earlier transfer's.
+            // libcurl's errno would be that of an earlier transfer.
             self.init(code: code)
         }
     }
 
-    /// Unlike libcurl's own result of that name, it doesn't depend on what the server has sent.
+    /// Unlike libcurl's own result of that name, it doesn't depend on what the server sent.
     static let lackOfMemory = TransferResult(code: CURLE_OUT_OF_MEMORY, systemErrno: ENOMEM)
 
-    /// Without events of its socket, the transfer would wait for its time-out.
+    /// Without its socket's events, the transfer would wait for its time-out.
     static let unwatched = TransferResult(
         code: CURLE_FAILED_INIT,
         text: "The system watches no more sockets, for lack of memory or beyond its limit (epoll(7), max_user_watches)."

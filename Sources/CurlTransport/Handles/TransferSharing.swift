@@ -1,4 +1,4 @@
-/// What a transfer has to do with others on its connection, where libcurl gets that wrong.
+/// A transfer's relations to others on its connection, where libcurl gets them wrong.
 struct TransferSharing {
     enum PriorKnowledge {
         /// libcurl begins HTTP/2 on the transfer's connection.
@@ -9,21 +9,21 @@ struct TransferSharing {
 
     /// nil unless the transfer speaks HTTP/2 without TLS.
     var priorKnowledge: PriorKnowledge?
-    /// The connection is closed after the transfer unless a response arrives.
+    /// Whether the connection is closed after the transfer unless a response arrives.
     var awaitsAnswer = false
-    /// libcurl's limit for connecting. It may go by while the transfer waits for others' connections. nil for its own.
+    /// libcurl's limit for connecting, which may expire while the transfer waits for others' connections. nil for the default.
     var connectTimeout: Duration?
-    /// `Callbacks.prerequest` has kept the request from going out on the connection that libcurl had chosen.
+    /// Whether `Callbacks.prerequest` has kept the request off the connection that libcurl had chosen.
     var wasRefused = false
-    /// How often the request may still go out; nil for any number.
+    /// How many more times the request may be sent; nil for any number.
     var sendsLeft: Int?
 
-    /// Whether the transfer's connection speaks HTTP/2, known before any response. `negotiated` is what TLS has agreed on.
+    /// Whether the transfer's connection speaks HTTP/2, known before any response. `negotiated` is the protocol that TLS agreed on.
     func isMultiplexed(_ negotiated: @autoclosure () -> String?) -> Bool {
         priorKnowledge != nil || negotiated() == "h2"
     }
 
-    /// Called when the request is about to go out. False if it must not any more.
+    /// Called when the request is about to be sent. False if it may not be sent again.
     mutating func takeSend() -> Bool {
         guard let left = sendsLeft else { return true }
         sendsLeft = left - 1

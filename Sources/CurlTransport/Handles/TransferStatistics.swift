@@ -3,22 +3,22 @@ import Glibc
 
 /// libcurl's measurements of one transfer.
 ///
-/// Times are counted from the transfer's start; nil if the transfer didn't get that far, or had no such stage.
+/// Times are measured from the transfer's start; nil if the transfer didn't get that far, or had no such stage.
 package struct TransferStatistics: Sendable, Equatable, Codable {
     package var nameLookedUp: Duration?
-    /// The TCP connection was established.
+    /// When the TCP connection was established.
     package var connected: Duration?
-    /// The TLS handshake was complete.
+    /// When the TLS handshake was complete.
     package var secured: Duration?
-    /// The request's first byte was about to be sent.
+    /// When the request's first byte was about to be sent.
     package var requestStarted: Duration?
-    /// Its last byte was sent; libcurl 8.10 and newer.
+    /// When its last byte was sent; libcurl 8.10 and newer.
     package var requestSent: Duration?
-    /// The response's first byte had arrived.
+    /// When the response's first byte had arrived.
     package var responseStarted: Duration?
     package var total = Duration.zero
 
-    /// How many connections were opened for it; 0 also if it never got that far.
+    /// How many connections were opened for the transfer; also 0 if it never got that far.
     package var newConnections = 0
     /// The protocol spoken, as its ALPN identifier (RFC 7301): "http/1.1", "h2" and so on.
     package var applicationProtocol: String?
@@ -38,13 +38,13 @@ package struct TransferStatistics: Sendable, Equatable, Codable {
 
     package init() {}
 
-    /// At least `count` bytes of the response's body were passed on.
+    /// Notes that at least `count` bytes of the response's body were passed on.
     package mutating func noteBody(_ count: Int64) {
         responseBodySize = max(responseBodySize, count)
     }
 
-    /// Adds what happened on a connection that libcurl has only made. The times are the event loop's, whose clock stands still during a round
-    /// in which libcurl's goes on: nothing is earlier than what came before it.
+    /// Adds what happened on a connection that libcurl only established. The times are the event loop's, whose clock stands still during a
+    /// round while libcurl's runs on: no stage is earlier than the one before it.
     package mutating func noteExchange(sent: Duration?, answered: Duration?, end: Duration) {
         let ready = secured ?? connected ?? .zero
         requestStarted = sent.map { max($0, ready) }
@@ -88,7 +88,7 @@ extension EasyHandle {
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// For a Unix socket libcurl returns part of the path, and the URL's port; those are no addresses.
+    /// For a Unix socket libcurl returns part of the path, and the URL's port; neither is an address.
     private func readAddresses(into statistics: inout TransferStatistics) {
         guard let address = text(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
         statistics.remoteAddress = address

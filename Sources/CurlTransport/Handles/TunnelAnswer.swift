@@ -1,37 +1,38 @@
 import CCurlNetworkingLibcurl
 
-/// Notices a proxy's answer to CONNECT that doesn't end. Loop only.
+/// Detects a proxy's answer to CONNECT that doesn't end. Loop only.
 ///
-/// libcurl reads the answer byte by byte, for as long as more of it has arrived, and looks at no clock meanwhile; of a body nothing is passed
-/// on. But libcurl reports its progress after each byte, and otherwise only a few times in each call.
+/// libcurl reads the answer byte by byte for as long as more has arrived, and looks at no clock meanwhile; it passes on nothing of a body.
+/// But libcurl reports its progress after each byte, and otherwise only a few times in each call.
 struct TunnelAnswer {
-    /// Header lines may belong to it, and are passed on.
+    /// Whether header lines may belong to the answer, and are passed on.
     var isReported = false
-    /// How many connections libcurl had made for the transfer when it last had one for the request; nil before that.
+    /// How many connections libcurl had made for the transfer when the request last got one; nil before that.
     private var connections: Int?
-    /// So much of it has arrived that the transfer must end.
+    /// Whether so much of the answer has arrived that the transfer must end.
     private(set) var isTooLarge = false
-    /// Where the loop was at the last report; see `CallWatch`.
+    /// The loop's place at the last report; see `CallWatch`.
     private var place: UInt64 = 0
     private var reports = 0
 
-    /// In bytes, within one call into libcurl: a quarter of a second's work. As much as a head may have.
+    /// In bytes, within one call into libcurl: a quarter of a second's work. As long as a head may be.
     static let maximumBytes = 300 * 1024
 
-    /// A request is about to go out, through the tunnel if there is one. libcurl has made so many connections for the transfer.
+    /// Called when a request is about to be sent, through the tunnel if there is one. libcurl has made this many connections for the
+    /// transfer.
     mutating func ends(at connections: Int) {
         self.connections = connections
     }
 
-    /// Whether a header line belongs to it, and not to the response. Once libcurl knows the status of an answer to the request, it may
+    /// Whether a header line belongs to the answer, not to the response. Once libcurl knows the status of an answer to the request, it may
     /// still lose the connection before the next step of a conversation, and make another tunnel.
     ///
-    /// Called for each header line of `easy`'s if `isReported`, within libcurl.
+    /// Called for each of `easy`'s header lines if `isReported`, within libcurl.
     mutating func hasLine(of easy: EasyHandle) -> Bool {
         // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
         guard easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return true }
         let connections = easy.longInfo(CURLINFO_NUM_CONNECTS)
-        // A libcurl that doesn't tell of requests: the first answer's connection counts, and none after it.
+        // With a libcurl that doesn't report requests, the first answer's connection counts, and none after it.
         let known = self.connections ?? connections
         self.connections = known
         return known != connections
@@ -45,7 +46,7 @@ struct TunnelAnswer {
         return !isTooLarge
     }
 
-    /// Lets libcurl report its progress to the handle's `tunnelAnswer`. For transfers that may go through an HTTP proxy's tunnel.
+    /// Has libcurl report its progress to the handle's `tunnelAnswer`. For transfers that may go through an HTTP proxy's tunnel.
     static func limit(on easy: EasyHandle) throws(TransferFailure) {
         try easy.check(clibcurl_easy_set_progress(easy.handle, Callbacks.progress))
         try easy.set(CURLOPT_XFERINFODATA, Unmanaged.passUnretained(easy).toOpaque())

@@ -1,14 +1,14 @@
-/// Which connections keep calls into libcurl from returning, judged from outside by looks at the loop. A pure value.
+/// Judges which connections keep calls into libcurl from returning, by looking at the loop from outside. A pure value.
 ///
-/// What counts is how long they have done so lately, in however many calls: a peer may let libcurl return now and then.
+/// What counts is how long they did so recently, in however many calls: a peer may let libcurl return now and then.
 struct CallSuspicion {
-    /// Where the loop was at the last look.
+    /// The loop's place at the last look.
     private var place: UInt64 = 0
-    /// How many bytes libcurl had passed on by then, and had read, by socket. Nothing was read as long as the call hasn't
-    /// been seen twice.
+    /// How many bytes libcurl had passed on by then, and had read, by socket. The latter is empty until a call has been
+    /// seen twice.
     private var passedBefore: Int64 = 0
     private var readBefore: [Int32: ClosedRange<Int64>] = [:]
-    /// When a look has found that a call was kept busy since the look before, by the socket that did it.
+    /// When looks found that a call had been kept busy since the previous look, by the socket responsible.
     private var busyLooks: [Int32: [MonotonicTime]] = [:]
 
     /// Between two looks.
@@ -22,12 +22,12 @@ struct CallSuspicion {
     static let most = Duration.seconds(3)
     static let span = Duration.seconds(10)
 
-    /// Called after each `interval`. Returns the sockets that have kept calls busy for too long: calls read from them all
-    /// the time, and didn't pass on what they read.
+    /// Called after each `interval`. Returns the sockets that have kept calls busy for too long: calls kept reading from
+    /// them, and didn't pass the bytes on.
     ///
     /// - Parameters:
-    ///   - place: Where the loop is; see `CallWatch`.
-    ///   - now: When the look is.
+    ///   - place: The loop's place; see `CallWatch`.
+    ///   - now: The time of the look.
     ///   - passed: How many bytes libcurl has passed on by now.
     ///   - read: How many bytes have been read by now, by socket; called only if the call is the same as at the last look.
     mutating func look(
@@ -58,7 +58,7 @@ struct CallSuspicion {
         return Self.interval * looks.count >= Self.most
     }
 
-    /// The number may be another socket's from now on.
+    /// Forgets `socket`, whose number may soon be another socket's.
     mutating func forget(_ socket: Int32) {
         readBefore[socket] = nil
         busyLooks[socket] = nil

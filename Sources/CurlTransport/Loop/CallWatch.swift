@@ -7,13 +7,13 @@ import protocol Synchronization.AtomicRepresentable
 /// Ends a call into libcurl that doesn't return because a peer keeps it busy.
 ///
 /// Some loops within libcurl and OpenSSL end only when nothing is left to read, and make no callbacks: those that read HTTP/2 frames
-/// without content, or session tickets. A peer that sends fast enough keeps the event loop there, and everything that the loop does against
-/// hostile peers would come after it: time-outs, cancelling, other tasks' turns.
+/// without content, or session tickets. A peer that sends fast enough traps the event loop there, out of reach of its defences against
+/// hostile peers: time-outs, cancellation, other tasks' turns.
 ///
 /// So another queue looks at the loop, ten times a second while it is busy. If calls have lasted for three of the last ten
-/// seconds, and have read from a connection all the while without passing on what they read, that connection is hung up, and
-/// libcurl finds it closed. Where a slow disk, a debugger or a starved machine is the reason, nothing is read meanwhile, or
-/// what is read is passed on. A loop that has nothing to do isn't looked at.
+/// seconds, and have read from a connection throughout without passing the bytes on, that connection is hung up, and libcurl
+/// finds it closed. If the cause is a slow disk, a debugger or a starved machine, nothing is read meanwhile, or the bytes
+/// are passed on. An idle loop isn't looked at.
 ///
 /// Connections over Unix domain sockets are left alone, since the system doesn't say how much was read from them.
 final class CallWatch: Sendable {
@@ -39,12 +39,12 @@ final class CallWatch: Sendable {
     }
 
     private struct Records {
-        /// The open ones from which libcurl alone reads.
+        /// The open sockets from which only libcurl reads.
         var sockets: Set<Int32> = []
         var suspicion = CallSuspicion()
     }
 
-    /// Dispatch has a limited number of threads for each class: this one isn't the loops'.
+    /// Dispatch has a limited number of threads for each QoS class: this class isn't the loops'.
     private static let queue = DispatchQueue(label: "CurlNetworking.watch", qos: .userInteractive)
 
     // MARK: - The loop
@@ -58,28 +58,28 @@ final class CallWatch: Sendable {
         return call()
     }
 
-    /// libcurl has passed on what it has received, or has taken something to send. Within libcurl.
+    /// Called when libcurl has passed on received bytes, or has taken bytes to send. Within libcurl.
     func notePassed(_ count: Int) {
         passed.store(passed.load(ordering: .relaxed) &+ Int64(count), ordering: .relaxed)
     }
 
-    /// Another one for each call into libcurl.
+    /// A different value for each call into libcurl.
     var currentPlace: UInt64 { place.load(ordering: .relaxed) }
 
-    /// The loop alone writes, so this needn't be one operation.
+    /// Only the loop writes, so this needn't be one operation.
     private func advance() {
         place.store(currentPlace &+ 1, ordering: .releasing)
     }
 
     static func isWithinLibcurl(_ place: UInt64) -> Bool { place & 1 == 1 }
 
-    /// `socket` was just opened; it will be closed after `leaves`.
+    /// Called when `socket` was just opened; it will be closed after `leaves`.
     func opened(_ socket: Int32) {
         records.withLock { _ = $0.sockets.insert(socket) }
     }
 
-    /// `socket` is about to be closed, and its number may then be another's; or others than libcurl read from it, too. Waits for a look in
-    /// progress, which doesn't take long.
+    /// Called when `socket` is about to be closed, and its number may become another's, or is also to be read from outside libcurl. Waits
+    /// for a look in progress, which is brief.
     func leaves(_ socket: Int32) {
         records.withLock { records in
             records.sockets.remove(socket)
@@ -109,8 +109,8 @@ final class CallWatch: Sendable {
             let culprits = records.suspicion.look(at: place, now: .now, passed: passed) {
                 sockets.reduce(into: [:]) { $0[$1] = Self.bytesRead(from: $1) }
             }
-            // With the lock, so that none is closed meanwhile. What has arrived can still be read, but no more arrives. To take that away would
-            // tear out pieces that libcurl wouldn't miss.
+            // With the lock, so that none is closed meanwhile. Bytes that have arrived can still be read, but no more arrive. Draining them
+            // would tear out pieces that libcurl wouldn't miss.
             for socket in culprits { TCPSocket.shutDown(socket) }
         }
         switch phase.load(ordering: .acquiring) {
@@ -127,10 +127,10 @@ final class CallWatch: Sendable {
         lookLater()
     }
 
-    /// How many bytes of the connection have been read from `socket`: no fewer and no more than that. nil if it isn't TCP's.
+    /// How many bytes have been read from `socket`, between these bounds. nil if it isn't a TCP socket.
     static func bytesRead(from socket: Int32) -> ClosedRange<Int64>? {
         var unread: Int32 = 0
-        // What arrives between the calls is in one figure and not in the other.
+        // Bytes that arrive between the calls are in one figure and not in the other.
         guard let before = TCPSocket.bytesReceived(by: socket), ioctl(socket, UInt(FIONREAD), &unread) == 0,
             let after = TCPSocket.bytesReceived(by: socket)
         else { return nil }

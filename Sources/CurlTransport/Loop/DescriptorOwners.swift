@@ -1,4 +1,4 @@
-/// Is told when one of its descriptors is ready.
+/// An object that is told when one of its descriptors is ready.
 protocol DescriptorHandler: AnyObject {
     /// Called on the loop.
     func descriptorBecameReady(_ descriptor: Int32)
@@ -35,7 +35,7 @@ struct DescriptorOwners {
 
     func handler(_ id: UInt32) -> (any DescriptorHandler)? { handlers[id] }
 
-    /// Numbers wrap around, and may still be in use by then.
+    /// Numbers wrap around, and some may then still be in use.
     private mutating func makeID() -> UInt32 {
         while next == Self.timer || next == Self.wakeUp || multis[next] != nil || handlers[next] != nil { next &+= 1 }
         defer { next &+= 1 }

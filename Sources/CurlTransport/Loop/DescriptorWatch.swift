@@ -4,12 +4,12 @@ import Glibc
 
 /// Calls a handler on a queue whenever a descriptor is ready, and also when its other end has hung up.
 ///
-/// For sockets, pipes and terminals: a Dispatch source that watches one of them itself may crash the process. When the other end hangs up,
-/// Dispatch frees its record of the descriptor on the source's queue, while its manager thread still reads it (swift-corelibs-libdispatch
-/// issue 949). It also confuses a reading and a writing source for the same descriptor. So the source watches an epoll set, which can't be
-/// hung up, and the set watches the descriptor.
+/// For sockets, pipes and terminals: a Dispatch source that watches one of them directly may crash the process. When the other end hangs
+/// up, Dispatch frees its record of the descriptor on the source's queue, while its manager thread still reads it
+/// (swift-corelibs-libdispatch issue 949). It also confuses a reading and a writing source for the same descriptor. So the source watches
+/// an epoll set, which can't be hung up, and the set watches the descriptor.
 ///
-/// `@unchecked Sendable`: nothing changes, and any thread may cancel a source.
+/// `@unchecked Sendable`: it is immutable, and any thread may cancel a source.
 package final class DescriptorWatch: @unchecked Sendable {
     package struct Interest: OptionSet, Sendable {
         package let rawValue: UInt32
@@ -30,7 +30,7 @@ package final class DescriptorWatch: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - handler: Called on `queue` for as long as the descriptor is ready or hung up. Not after `released`.
-    ///   - released: Called on `queue`, once, after `cancel()`: now the descriptor may be closed.
+    ///   - released: Called on `queue`, once, after `cancel()`: only then may the descriptor be closed.
     package init(
         _ descriptor: Int32,
         for interest: Interest,

@@ -2,7 +2,6 @@ import Dispatch
 import Glibc
 import CurlNetworkingLocks
 
-/// Work to be done on a loop.
 package protocol LoopWork: AnyObject, Sendable {
     /// Called on `loop`, to which it was submitted, outside of libcurl.
     func run(on loop: EventLoop)
@@ -18,7 +17,7 @@ package protocol LoopWork: AnyObject, Sendable {
 /// A loop is also an executor: the jobs of Swift tasks that prefer it run on its queue, between its rounds. Loops live as long as the
 /// process: see `EventLoopGroup`.
 ///
-/// `@unchecked Sendable`: what may be touched from any thread is guarded by `inbox` and `gate`; everything else is touched only on `queue`.
+/// `@unchecked Sendable`: state that any thread may touch is guarded by `inbox` and `gate`; everything else is touched only on `queue`.
 package final class EventLoop: @unchecked Sendable {
     // MARK: Any thread
 
@@ -33,11 +32,11 @@ package final class EventLoop: @unchecked Sendable {
         var work: [any LoopWork] = []
         /// The jobs of Swift tasks that prefer this loop as their executor.
         var jobs: [UnownedJob] = []
-        /// A turn is running or scheduled, and will check the inbox before it ends.
+        /// Whether a turn is running or scheduled, which will check the inbox before it ends.
         var isTurnScheduled = false
-        /// The turn waits for sockets, and for `wakeUp`.
+        /// Whether the turn waits for sockets, and for `wakeUp`.
         var isWaiting = false
-        /// The process is exiting: no further round begins.
+        /// Whether the process is exiting: no further round begins.
         var isStopping = false
         /// See `isBroken`.
         var isBroken = false
@@ -45,7 +44,7 @@ package final class EventLoop: @unchecked Sendable {
         var isEmpty: Bool { work.isEmpty && jobs.isEmpty }
     }
 
-    /// Replaced only by `makeReady`, on a loop that has never waited: until then nobody else looks at it.
+    /// Replaced only by `makeReady`, on a loop that has never waited: no other thread has looked at it yet.
     private var wakeUp = WakeUpDescriptor()
     /// Every call into libcurl that may read from sockets is made within it.
     let calls = CallWatch()
@@ -67,7 +66,7 @@ package final class EventLoop: @unchecked Sendable {
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
     /// The bodies decoded on this loop.
     package private(set) lazy var decodingTurns = DecodingTurns(on: self)
-    /// Where channels read, one at a time.
+    /// The buffer that channels read into, one at a time.
     private(set) lazy var channelBuffer = UnsafeMutableRawBufferPointer.allocate(
         byteCount: ChannelOptions.maximumReceivedAtOnce,
         alignment: MemoryLayout<UInt64>.alignment
@@ -80,14 +79,14 @@ package final class EventLoop: @unchecked Sendable {
     private var multisToRecheck = WorkList<Multi>()
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
     private var deliveries = WorkList<EndOfRoundAction>()
-    /// What serves the sockets, or why nothing does.
+    /// The source that serves the sockets, or why there is none.
     private var source: Result<any DispatchSourceRead, SystemError> = .failure(SystemError(code: EMFILE))
 
-    /// The process was out of descriptors when the loop was made, and nothing has mended it since; see `makeReady`. Any thread.
+    /// Whether the process was out of descriptors when the loop was made, and `makeReady` hasn't repaired it since. Any thread.
     var isBroken: Bool { inbox.withLock { $0.isBroken } }
 
     /// Throws if the loop can't run transfers, and so fires no deadlines: the process was out of descriptors when it was made, and still
-    /// is. Submitted work runs all the same.
+    /// is. Submitted work still runs.
     package func makeReady() throws(TransferFailure) {
         preconditionOnLoop()
         guard case .failure = source else { return }
@@ -107,7 +106,7 @@ package final class EventLoop: @unchecked Sendable {
     private static let roundsPerTurn = 256
 
     init(label: String) {
-        // Dispatch has a limited number of threads for each class. Those of the default one are where programs block.
+        // Dispatch has a limited number of threads for each QoS class, and programs block those of the default class.
         queue = DispatchQueue(label: label, qos: .userInitiated)
         queue.setSpecific(key: Self.current, value: ObjectIdentifier(self))
         open()
@@ -137,7 +136,7 @@ package final class EventLoop: @unchecked Sendable {
         source.activate()
     }
 
-    /// Runs `work` on the loop soon, after all that was submitted before it. Any thread; never blocks.
+    /// Runs `work` on the loop soon, after all work submitted before it. Any thread; never blocks.
     package func submit(_ work: any LoopWork) {
         submit(adding: { $0.work.append(work) })
     }
@@ -147,7 +146,7 @@ package final class EventLoop: @unchecked Sendable {
         submit(ClosureWork(body: body))
     }
 
-    /// Has `add` put something into the inbox, and sees to it that a turn finds it.
+    /// Has `add` put something into the inbox, and ensures that a turn finds it.
     @inline(__always)
     private func submit(adding add: (inout Inbox) -> Void) {
         enum Call { case turn, wakeUp, nothing }
@@ -167,14 +166,13 @@ package final class EventLoop: @unchecked Sendable {
         }
     }
 
-    /// Traps unless called on this loop.
     package func preconditionOnLoop() {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
     // MARK: - Deadlines (loop only)
 
-    /// `deadline` fires in the next round at the earliest, so that one that schedules itself again doesn't keep the loop from everything else.
+    /// `deadline` fires in the next round at the earliest, so that one that reschedules itself doesn't starve everything else.
     package func schedule(_ deadline: Deadline, at time: MonotonicTime) {
         deadlines.schedule(deadline, at: max(time, nextRound))
     }
@@ -202,7 +200,7 @@ package final class EventLoop: @unchecked Sendable {
         owners.remove(owner)
     }
 
-    /// False if the system refuses that.
+    /// False if the system refuses.
     @discardableResult
     func watch(
         _ socket: Int32,
@@ -226,8 +224,8 @@ package final class EventLoop: @unchecked Sendable {
         sockets.becameIdle(socket, traffic, after: asker)
     }
 
-    /// Called when a request is about to go out on an idle connection from `localPort`. Hangs up that connection if something unrequested
-    /// has arrived on it, or if part of the last response is left (`hasLeftovers`). Within libcurl, which then makes another connection.
+    /// Called when a request is about to be sent on an idle connection from `localPort`. Hangs up that connection if something unrequested
+    /// has arrived on it, or if part of the last response is left (`hasLeftovers`). Within libcurl, which then opens another connection.
     func hangUpReadable(onPort localPort: Int, hasLeftovers: Bool) {
         let hungUp = sockets.hangUpReadable(onPort: localPort, all: hasLeftovers) { owner in
             owners.multi(owner)?.running.hasUnwatchedTransfer(fromPort: localPort) == true
@@ -235,7 +233,7 @@ package final class EventLoop: @unchecked Sendable {
         for owner in hungUp { owners.multi(owner)?.connectionEnded() }
     }
 
-    /// Those of HTTP/1 and FTP that are connected from `localPort`.
+    /// The idle HTTP/1 and FTP sockets that are connected from `localPort`.
     func idleSockets(onPort localPort: Int) -> [Int32] { sockets.idle(onPort: localPort) }
 
     /// Within libcurl. -1 if the system is out of sockets.
@@ -249,8 +247,8 @@ package final class EventLoop: @unchecked Sendable {
         return socket
     }
 
-    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. If it does nothing about that again and
-    /// again, the socket rests for some milliseconds: otherwise the loop would never sleep.
+    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. If libcurl repeatedly does nothing about
+    /// it, the socket rests for some milliseconds: otherwise the loop would never sleep.
     func noteWritable(_ socket: Int32, isFutile: Bool) {
         guard sockets.noteWritable(socket, isFutile: isFutile), !endOfRests.isScheduled else { return }
         schedule(endOfRests, at: now + Self.rest)
@@ -264,12 +262,12 @@ package final class EventLoop: @unchecked Sendable {
         if let owner = sockets.close(socket) { owners.multi(owner)?.connectionEnded() }
     }
 
-    /// Calls `multi.settle()` before the turn ends. The multi makes sure that it asks only once.
+    /// Calls `multi.settle()` before the turn ends. The multi asks only once.
     func settleSoon(_ multi: Multi) {
         pendingMultis.append(multi)
     }
 
-    /// Calls `multi.recheckConnections()` when no socket is ready any more, or some rounds later. The multi makes sure that it asks only once.
+    /// Calls `multi.recheckConnections()` when no socket is ready any more, or some rounds later. The multi asks only once.
     func recheckSoon(_ multi: Multi) {
         multisToRecheck.append(multi)
     }
@@ -295,7 +293,7 @@ package final class EventLoop: @unchecked Sendable {
                 // Continue after whatever else waits on the queue. `isTurnScheduled` stays set.
                 return queue.async { self.turn() }
             case .forJobs(let jobs):
-                // Not during `serve`: a job is the program's own code, which takes as long as it takes, and may end the process.
+                // Not during `serve`: a job is the program's own code, which may take any length of time, and may end the process.
                 for job in jobs { job.runSynchronously(on: asUnownedTaskExecutor()) }
             case .forExit:
                 try? source.get().suspend()
@@ -310,8 +308,8 @@ package final class EventLoop: @unchecked Sendable {
             now = .now
             guard let (work, jobs) = takeSubmissions() else { return .forExit }
             for item in work { item.run(on: self) }
-            // libcurl may have something due in every round, and so may tasks: the sockets get their turn all the same. Before the deadlines,
-            // because what has arrived while a task took its time isn't late; nor is what libcurl has finished.
+            // libcurl may have something due in every round, and so may tasks: the sockets still get their turn. It comes before the
+            // deadlines, because bytes that arrived while a task took its time aren't late; nor is what libcurl has finished.
             if pacing.rounds.isPollDue(at: now) { serveReadySockets() }
             settleMultis()
             fireDeadlines()
@@ -326,7 +324,7 @@ package final class EventLoop: @unchecked Sendable {
         return .forOthers
     }
 
-    /// Serves all that are ready, unless there are thousands. Before libcurl is called again, handlers act on what they have recorded.
+    /// Serves all ready sockets, unless there are thousands. Before libcurl is called again, handlers act on what they have recorded.
     private func serveReadySockets() {
         for _ in 0..<16 {
             settleMultis()
@@ -340,9 +338,9 @@ package final class EventLoop: @unchecked Sendable {
     /// Whether a deadline is due in the next round, whenever that starts.
     private var isDeadlineDue: Bool { deadlines.earliest.map { $0 <= nextRound } ?? false }
 
-    /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless that was recently for
-    /// nothing: while no transfer runs, for the next request, which often follows the last one's response. nil if jobs have come in
-    /// the meantime: they run first.
+    /// Fetches the sockets' events. If there is nothing else to do, waits a moment for the first event, unless a recent wait was in vain;
+    /// while no transfer runs, that is the next request, which often follows the last one's response. nil if jobs have arrived meanwhile:
+    /// they run first.
     private func pollSockets() -> Int? {
         let isIdle = transferCount == 0
         guard case .success = source, !isDeadlineDue, pacing.mayWait(isIdle: isIdle) else { return sockets.poll() }
@@ -359,7 +357,7 @@ package final class EventLoop: @unchecked Sendable {
         return count
     }
 
-    /// True if nothing was submitted in the meantime: the turn is over, and the next submission starts another.
+    /// True if nothing was submitted meanwhile: the turn is over, and the next submission starts another.
     private func endTurn() -> Bool {
         guard !isDeadlineDue else { return false }
         timer.arm(for: deadlines.earliest)
@@ -382,7 +380,7 @@ package final class EventLoop: @unchecked Sendable {
 
     private func serveSockets(_ count: Int) {
         for index in 0..<count {
-            // Those before it may have taken long: what comes now isn't as old as the round.
+            // Earlier sockets may have taken long: this event isn't as old as the round.
             now = .now
             switch sockets.event(at: index) {
             case .ready(let event): serve(event)
@@ -403,7 +401,7 @@ package final class EventLoop: @unchecked Sendable {
 
     private func connectionEnded(_ socket: Int32, of owner: UInt32) {
         let multi = owners.multi(owner)
-        // A paused transfer has yet to read what came on it.
+        // A paused transfer has yet to read the bytes that arrived on it.
         if multi?.running.hasTransfer(on: socket) == true { return sockets.leave(socket) }
         sockets.hangUp(socket)
         multi?.connectionEnded()
@@ -452,7 +450,7 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: - Process exit
 
     /// Lets the current round finish and prevents another, so that none of our code is inside libcurl or OpenSSL while the process runs its
-    /// exit handlers. Gives up at `giveUp`. If the process is ended within the current round, that doesn't go on.
+    /// exit handlers. Gives up at `giveUp`. If the current round itself ends the process, it doesn't continue.
     func stopForProcessExit(by giveUp: MonotonicTime) {
         inbox.withLock { $0.isStopping = true }
         if DispatchQueue.getSpecific(key: Self.current) == ObjectIdentifier(self) { return }

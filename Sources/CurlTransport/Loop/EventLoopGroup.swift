@@ -1,12 +1,12 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// The process's event loops. Sessions share them, assigned in turn: one each out of a small set, or as many as they ask for, for which the
-/// set grows. An idle loop costs a few descriptors and neither a thread nor CPU. Any thread.
+/// The process's event loops. Sessions share them, assigned in turn: one each from a small set, or as many as they ask for, and the set
+/// grows to fit. An idle loop costs a few descriptors, but no thread and no CPU time. Any thread.
 package final class EventLoopGroup: Sendable {
     package static let shared = EventLoopGroup(label: "CurlNetworking.loop", count: usualCount)
 
-    /// For the sessions on whose loops Swift tasks run: one that blocks delays only such sessions.
+    /// For the sessions on whose loops Swift tasks run: a task that blocks delays only such sessions.
     package static let tasks = EventLoopGroup(label: "CurlNetworking.tasks", count: usualCount)
 
     /// Loops only for FTP: libcurl blocks while waiting for some FTP replies, for a minute at worst.
@@ -23,7 +23,7 @@ package final class EventLoopGroup: Sendable {
     private struct State {
         var loops: [EventLoop] = []
         var taken = 0
-        /// Since these loops were made, this process was forked from theirs.
+        /// Whether this process was forked since these loops were made.
         var isForked = false
         /// The loops of the process that this one was forked from: left alone, and never freed.
         var parents: [EventLoop] = []
@@ -45,8 +45,8 @@ package final class EventLoopGroup: Sendable {
     /// The next loop in turn; created on first use and never freed.
     package func next() -> EventLoop { next(1)[0] }
 
-    /// `wanted` different loops, starting with the next in turn. If the process was out of descriptors when some were made, there are fewer, but
-    /// at least one, and these try again.
+    /// `wanted` different loops, starting with the next in turn. If the process was out of descriptors when some were made, only the usable
+    /// ones, or all if none is, and all of them try again.
     package func next(_ wanted: Int) -> [EventLoop] {
         ForkSafety.install()
         let wanted = max(1, wanted)
@@ -74,8 +74,8 @@ package final class EventLoopGroup: Sendable {
         state.lockBeforeFork()
     }
 
-    /// In the child, another of the parent's threads may have held a lock of Swift's runtime, which nobody releases any more. So the child does
-    /// no more than it must.
+    /// Another of the parent's threads may have held a lock of Swift's runtime, which is never released in the child. So the child does no
+    /// more than it must.
     func hasForked(isChild: Bool) {
         if isChild { state.changeDuringFork { $0.isForked = true } }
         state.unlockAfterFork()

@@ -4,8 +4,8 @@ import Glibc
 /// Reports when the system's network may have changed: its links, addresses and routes (rtnetlink(7)), and the resolver's files
 /// (inotify(7)).
 ///
-/// Loop only. Its owner must call `close()`; `deinit` only checks that. What the system denies, in a container or for lack of descriptors,
-/// isn't watched.
+/// Loop only. Its owner must call `close()`; `deinit` only checks that. Sources that the system denies, in a container or for lack of
+/// descriptors, aren't watched.
 package final class NetworkMonitor: DescriptorHandler {
     private let loop: EventLoop
     private var id: UInt32 = 0
@@ -15,7 +15,6 @@ package final class NetworkMonitor: DescriptorHandler {
     private let fileNames: Set<String>
     private let changed: () -> Void
 
-    /// Files that configure name resolution.
     package static let resolverFiles = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"]
 
     /// `changed` is called on the loop, often several times for one change; it must not retain the monitor's owner.

@@ -1,6 +1,6 @@
-/// One socket and no other: libcurl closes sockets before it says so, and the kernel gives their numbers to others at once.
+/// Identifies one socket: libcurl closes sockets before it says so, and the kernel reuses their numbers at once.
 struct OpenedSocket: Equatable {
     let number: Int32
-    /// Which of those that were opened through its set it is; 0 for any other.
+    /// Its place among the sockets opened through its set; 0 for any other.
     let opening: Int
 }

@@ -3,7 +3,7 @@ struct LoopPacing {
     var rounds = RoundPacing()
     /// For the waits while transfers run.
     private var transferWaits = WaitPacing()
-    /// For those in between.
+    /// For the waits in between.
     private var idleWaits = WaitPacing()
 
     /// See `WaitPacing`. `isIdle` if no transfer runs.
@@ -21,7 +21,7 @@ struct LoopPacing {
 /// supplies the time. Loop only.
 struct RoundPacing {
     private var roundsWithoutPoll = 0
-    /// When the first of these began, or the last poll; nil if there was neither in this turn.
+    /// When the first of these rounds began, or the last poll; nil if there was neither in this turn.
     private var withoutPollSince: MonotonicTime?
     private var roundsWithoutRecheck = 0
 
@@ -32,7 +32,7 @@ struct RoundPacing {
     /// How many rounds a recheck is put off for: while there is enough to do, it costs more than it gains.
     static let roundsPerRecheck = 32
 
-    /// For every round. True if the rounds since the last poll were many, or have taken long.
+    /// Called in every round. True if the rounds since the last poll were many, or took long.
     mutating func isPollDue(at now: MonotonicTime) -> Bool {
         let start = withoutPollSince ?? now
         roundsWithoutPoll += 1
@@ -41,22 +41,22 @@ struct RoundPacing {
             withoutPollSince = start
             return false
         }
-        // What this round does after the poll may take long.
+        // The rest of this round may take long.
         (roundsWithoutPoll, withoutPollSince) = (0, now)
         return true
     }
 
-    /// For a round that polls the sockets because nothing else is due. Serving them may take long.
+    /// Called in a round that polls the sockets because nothing else is due. Serving them may take long.
     mutating func polls(at now: MonotonicTime) {
         (roundsWithoutPoll, withoutPollSince) = (0, now)
     }
 
-    /// The loop goes to sleep.
+    /// Called when the loop goes to sleep.
     mutating func turnEnds() {
         (roundsWithoutPoll, withoutPollSince) = (0, nil)
     }
 
-    /// For a round in which multis want to recheck their connections. `isQuiet` if no socket was ready.
+    /// Called in a round in which multis want to recheck their connections. `isQuiet` if no socket was ready.
     mutating func isRecheckDue(isQuiet: Bool) -> Bool {
         roundsWithoutRecheck += 1
         guard isQuiet || roundsWithoutRecheck >= Self.roundsPerRecheck else { return false }
@@ -65,17 +65,17 @@ struct RoundPacing {
     }
 }
 
-/// Decides in which of its rounds a loop with nothing to do waits a moment for something, instead of leaving that to Dispatch. A pure value.
-/// Loop only.
+/// Decides in which of its rounds a loop with nothing to do waits a moment for events itself, instead of leaving that to Dispatch. A pure
+/// value. Loop only.
 struct WaitPacing {
     /// How many of the next rounds must not wait.
     private var roundsWithoutWaiting = 0
     private var lastPenalty = 0
 
-    /// The most rounds that don't wait after one that waited for nothing.
+    /// The most rounds that don't wait after one that waited in vain.
     static let longestPenalty = 64
 
-    /// Whether this round may wait. False for a number of rounds after a wait for nothing, doubling each time.
+    /// Whether this round may wait. False for a number of rounds after a wait in vain, doubling each time.
     mutating func mayWait() -> Bool {
         guard roundsWithoutWaiting > 0 else { return true }
         roundsWithoutWaiting -= 1

@@ -13,7 +13,6 @@ struct SocketInterest: OptionSet {
     static let edge = SocketInterest(rawValue: EPOLLET.rawValue)
 }
 
-/// A socket that has become ready.
 struct ReadySocket {
     var owner: UInt32
     var socket: Int32
@@ -36,13 +35,13 @@ enum IdleTraffic {
 /// drops such a socket at the end of each request and asks for it again with the next; while it is the same socket, that costs no system
 /// call.
 ///
-/// Between two requests the set keeps watching those: a connection on which something arrives then is hung up (see `IdleTraffic`).
+/// Between requests the set keeps watching those sockets: a connection on which something arrives then is hung up (see `IdleTraffic`).
 struct SocketSet: ~Copyable {
     let descriptor: Int32
     /// The errno if the system was out of descriptors; then the set stays empty.
     let failure: SystemError?
     private let events: UnsafeMutableBufferPointer<epoll_event>
-    /// How many a poll finds at most.
+    /// The most events that one poll finds.
     static let maximumEvents = 128
     /// By descriptor.
     private var records: [Record] = []
@@ -50,7 +49,7 @@ struct SocketSet: ~Copyable {
     private var socketsByPort: [Int: [Int32]] = [:]
     /// How many sockets were opened through this set.
     private var openings = 0
-    /// Those whose writes may rest.
+    /// The sockets whose writes may rest.
     private var resting: [Int32] = []
 
     private struct Record {
@@ -67,24 +66,24 @@ struct SocketSet: ~Copyable {
         /// The events registered with the kernel; empty if unregistered.
         var registered: SocketInterest = []
         var use = Use.none
-        /// It is opened and closed through this set.
+        /// Whether it is opened and closed through this set.
         var isOurs = false
         /// See `OpenedSocket`.
         var opening = 0
-        /// Who asked for it last; nil if no one has yet.
+        /// The owner that asked for it last; nil if none has yet.
         var owner: UInt32?
-        /// The transfer for which that was, if it is known.
+        /// The transfer for which the owner asked, if known.
         var asker: ObjectIdentifier?
         /// Its key in `socketsByPort`.
         var localPort: Int?
         var writes = WriteProgress()
-        /// What libcurl wants while the socket isn't watched for writing; nil if it is watched for all that.
+        /// The interest to restore after a rest; nil while the socket is watched for all that libcurl wants.
         var interestAfterRest: SocketInterest?
 
         var isWanted: Bool { if case .wanted = use { true } else { false } }
-        /// Nothing may arrive until the next request.
+        /// Whether nothing may arrive until the next request.
         var isToBeSilent: Bool { if case .idle(.nothing) = use { true } else { false } }
-        /// It is ours, has been used, and isn't hung up.
+        /// Whether it is ours, has been used, and isn't hung up.
         var isConnection: Bool {
             if case .dead = use { return false }
             return isOurs && owner != nil
@@ -129,7 +128,8 @@ struct SocketSet: ~Copyable {
         return record.isConnection ? record.owner : nil
     }
 
-    /// Watches `socket` for `interest`; its events carry `owner`. True if that begins one of our connections. Negative numbers are ignored.
+    /// Watches `socket` for `interest`; its events carry `owner`. Returns whether that begins one of our connections. Negative numbers are
+    /// ignored.
     ///
     /// - Parameter asker: The transfer that needs it; nil if that isn't known.
     mutating func watch(
@@ -160,14 +160,14 @@ struct SocketSet: ~Copyable {
     }
 
     /// Called when the transfer `asker` on `socket` is over; `traffic` is what may arrive until another takes the connection. Does nothing
-    /// if one has, which may be paused, nor if the socket has been closed: its number may be that of a connection in use.
+    /// if one, perhaps paused, already has, or if the socket has been closed: its number may be that of a connection in use.
     mutating func becameIdle(_ opened: OpenedSocket, _ traffic: IdleTraffic, after asker: ObjectIdentifier) {
         let socket = opened.number
         guard makeRecord(for: socket) else { return }
         let record = records[Int(socket)]
         guard case .none = record.use, record.isOurs, record.opening == opened.opening, let owner = record.owner
         else { return }
-        // Several requests share a connection only where others may speak meanwhile.
+        // Only connections with frames are shared, so another transfer has taken this one.
         if case .nothing = traffic, let latest = record.asker, latest != asker { return }
         records[Int(socket)].use = .idle(traffic)
         if case .nothing = traffic, record.localPort == nil { note(socket) }
@@ -186,12 +186,12 @@ struct SocketSet: ~Copyable {
         event.events = interest.rawValue
         event.data.u64 = UInt64(owner) << 32 | UInt64(UInt32(bitPattern: socket))
         if epoll_ctl(descriptor, wasRegistered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0 { return }
-        // The record is for another socket, closed long ago, or for one that the kernel still watches.
+        // The record is of another socket, closed long ago, or the kernel still watches this one.
         if epoll_ctl(descriptor, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event) == 0 { return }
         records[Int(socket)].registered = []
     }
 
-    /// Whether the kernel watches `socket`: it refuses that for lack of memory, or beyond the user's limit (epoll(7), max_user_watches).
+    /// Whether the kernel watches `socket`: it refuses for lack of memory, or beyond the user's limit (epoll(7), max_user_watches).
     func isWatching(_ socket: Int32) -> Bool {
         socket >= 0 && Int(socket) < records.count && !records[Int(socket)].registered.isEmpty
     }
@@ -213,7 +213,7 @@ struct SocketSet: ~Copyable {
 
     // MARK: - Sockets that are ready for nothing
 
-    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. `isFutile` if it did nothing about that.
+    /// Called when libcurl was told that it can write to `socket`, and nothing had arrived there. `isFutile` if it did nothing about it.
     /// True if the socket is no longer watched for writing, until something happens to it or `endRests` is called.
     mutating func noteWritable(_ socket: Int32, isFutile: Bool) -> Bool {
         guard makeRecord(for: socket) else { return false }
@@ -230,7 +230,7 @@ struct SocketSet: ~Copyable {
         return true
     }
 
-    /// Watches all for writing again that libcurl still wants to write to.
+    /// Watches for writing again all sockets that libcurl still wants to write to.
     mutating func endRests() {
         for socket in resting { endRest(of: socket) }
         resting.removeAll(keepingCapacity: true)
@@ -257,14 +257,15 @@ struct SocketSet: ~Copyable {
         if socketsByPort[port]?.isEmpty == true { socketsByPort[port] = nil }
     }
 
-    /// Those from `localPort` on which nothing may arrive until the next request.
+    /// The idle sockets from `localPort` on which nothing may arrive until the next request.
     func idle(onPort localPort: Int) -> [Int32] {
         guard let sockets = socketsByPort[localPort] else { return [] }
         return sockets.filter { records[Int($0)].isToBeSilent }
     }
 
     /// Hangs up the idle connections from `localPort` on which something unrequested has arrived, or all of them if `isSuspect`. Called
-    /// before a request goes out on one of them; returns their owners. `mayBeTaken` says of an owner whether one of them may have a request.
+    /// before a request is sent on one of them; returns their owners. `mayBeTaken` tells whether one of an owner's connections may have a
+    /// request.
     mutating func hangUpReadable(
         onPort localPort: Int,
         all isSuspect: Bool,
@@ -295,8 +296,8 @@ struct SocketSet: ~Copyable {
         records[Int(socket)].use = .dead
     }
 
-    /// Leaves what has arrived on an idle connection to the request that has it: libcurl asks for the socket when it wants to read on. Until
-    /// then, nothing is heard of it.
+    /// Leaves input on an idle connection to the request that has it: libcurl asks for the socket when it wants to read on. Until it asks,
+    /// the socket isn't watched.
     mutating func ignore(_ socket: Int32) {
         remove(socket)
     }
@@ -311,12 +312,12 @@ struct SocketSet: ~Copyable {
 
     enum Event {
         case ready(ReadySocket)
-        /// Something has happened to an idle connection of this owner on which nothing may arrive. It is to be hung up, or ignored if a request
-        /// has it after all: libcurl may send that and read much of its answer before it asks to have the socket watched.
+        /// Something has happened to an idle connection of this owner on which nothing may arrive. It is to be hung up, or ignored if a
+        /// request has it after all: libcurl may send it and read much of the answer before it asks to have the socket watched.
         case unasked(owner: UInt32, socket: Int32)
         /// The other side of this owner's idle connection has gone. It is to be hung up, or left to requests that share it.
         case ended(owner: UInt32, socket: Int32)
-        /// Has no owner.
+        /// An event without an owner.
         case stray
     }
 
@@ -332,7 +333,7 @@ struct SocketSet: ~Copyable {
         let hasEnded = event.events & (EPOLLHUP.rawValue | EPOLLERR.rawValue | EPOLLRDHUP.rawValue) != 0
         switch records[Int(socket)].use {
         case .wanted:
-            // What has arrived may let libcurl write.
+            // The input may let libcurl write.
             endRest(of: socket)
             return .ready(ReadySocket(owner: owner, socket: socket, readiness: event.events))
         case .idle(.nothing):

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Makes a call again as long as signals interrupt it (EINTR), as those do whose handlers were installed without SA_RESTART. Not for `close`,
-/// which has closed the descriptor all the same.
+/// Repeats a call for as long as signals interrupt it (EINTR), as signals do whose handlers were installed without SA_RESTART. Not for
+/// `close`, which closes the descriptor regardless.
 package func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
     while true {
         let result = call()
@@ -19,7 +19,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     package static var current: SystemError { SystemError(code: errno) }
 
-    /// Something is short that others give back: it may succeed later.
+    /// Whether a scarce resource ran out that may become available again.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
 
     package var description: String {

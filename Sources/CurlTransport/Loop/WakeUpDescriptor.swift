@@ -2,7 +2,7 @@ import CCurlNetworkingLinux
 import Glibc
 
 /// An eventfd with which any thread wakes a loop that waits for sockets. Each signal is an edge for epoll, so it needn't be read: its
-/// counter never gets full.
+/// counter never fills up.
 struct WakeUpDescriptor: ~Copyable {
     let descriptor: Int32
     /// The errno if the system was out of descriptors.

@@ -1,4 +1,4 @@
-/// A double-buffered work list: what is appended while a batch is being processed belongs to the next batch.
+/// A double-buffered work list: elements appended while a batch is being processed belong to the next batch.
 ///
 /// Every turn of an event loop goes through such lists, so draining one reuses its memory instead of allocating.
 struct WorkList<Element> {

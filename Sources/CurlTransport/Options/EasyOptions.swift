@@ -12,7 +12,7 @@ package protocol EasyOptions {
     var receiveBufferSize: Int { get }
     /// For the server.
     var credentials: (user: String, password: String)? { get }
-    /// The session's options for connections to the origin; nil for nothing beyond the defaults.
+    /// The session's options for connections to the origin; nil for the defaults.
     var connection: ConnectionProfile? { get }
     /// The group that counts the sockets opened for the transfer; nil for the loop's default.
     var connections: ConnectionGroup? { get }
@@ -20,14 +20,14 @@ package protocol EasyOptions {
     var sendsBody: Bool { get }
     /// Whether the handler is told when the connection is established; see `CurlLibrary.reportsConnections`.
     var reportsConnection: Bool { get }
-    /// Whether libcurl only makes the connection, and leaves it to a `Channel`.
+    /// Whether libcurl only establishes the connection, and hands it to a `Channel`.
     var opensChannel: Bool { get }
 
     /// The transfer's defaults, which `connection` may change.
     func applyDefaults(to easy: EasyHandle) throws(TransferFailure)
     /// This transfer's own options, which override `connection`.
     func applyOwn(to easy: EasyHandle) throws(TransferFailure)
-    /// What the transfer can't do without: written again after the program's own options.
+    /// The options that the transfer can't do without: written again after the program's own options.
     func applyFixed(to easy: EasyHandle) throws(TransferFailure)
 
     /// Writes all options. Throws libcurl's code for the first that it refuses.
@@ -49,7 +49,6 @@ extension EasyOptions {
         try applyOwn(to: easy)
     }
 
-    /// The options that all transfers share.
     private func applyShared(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_URL, url)
         // Handling "." and ".." segments is up to the caller.

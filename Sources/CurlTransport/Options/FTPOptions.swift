@@ -14,14 +14,14 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// Without user name and password.
     package var url: String
     package var direction: Direction
-    /// Without them libcurl logs in as "anonymous".
+    /// Without credentials, libcurl logs in as "anonymous".
     package var credentials: (user: String, password: String)?
     /// How long libcurl waits for a reply before it gives up, in whole seconds.
     package var replyTimeout: Duration = .seconds(60)
-    /// How long a transfer over TLS may connect and shake hands, from its start and from each reply. For the data, libcurl does the latter
-    /// within one call, and nothing else happens on the loop meanwhile.
+    /// How long a transfer over TLS may take to connect and shake hands, from its start and from each reply. On the data connection,
+    /// libcurl shakes hands within one call, which blocks the loop.
     package var handshakeTimeout: Duration = .seconds(60)
-    /// nil for nothing beyond the defaults.
+    /// nil for the defaults.
     package var connection: ConnectionProfile?
 
     package init(url: String, direction: Direction) {
@@ -35,13 +35,13 @@ package struct FTPOptions: EasyOptions, Sendable {
         if case .upload = direction { true } else { false }
     }
 
-    /// The server has replied. Within libcurl, which counts from the transfer's start.
+    /// Called when the server replies. Within libcurl, which counts from the transfer's start.
     package func noteReply(to easy: EasyHandle) {
         guard isSecure else { return }
         try? easy.setConnectTimeout(.microseconds(easy.info(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
     }
 
-    /// Whether what is fetched is a file, byte by byte: a listing, and text whose line breaks are converted, have no length that is known
+    /// Whether the transfer fetches a file, byte for byte: the length of a listing, or of text whose line breaks are converted, isn't known
     /// beforehand.
     package var isOfFile: Bool {
         var path = url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
@@ -66,7 +66,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         // Otherwise a server could make us connect to a third machine.
         try easy.set(CURLOPT_FTP_SKIP_PASV_IP, true)
         try easy.set(CURLOPT_SERVER_RESPONSE_TIMEOUT, Int(min(max(1, replyTimeout.components.seconds), 60)))
-        // Otherwise libcurl goes on in clear text if the server refuses to protect the data.
+        // Otherwise libcurl continues in clear text if the server refuses to protect the data.
         if isSecure {
             try easy.set(CURLOPT_USE_SSL, CLIBCURL_USESSL_ALL)
             try easy.setConnectTimeout(handshakeTimeout)

@@ -70,7 +70,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
         if let localEnd { try apply(localEnd, to: easy) }
     }
 
-    /// The prefixes keep libcurl from confusing one with the other, and from looking it up.
+    /// The prefixes keep libcurl from confusing interfaces with addresses, and from looking them up.
     private func apply(_ localEnd: LocalEnd, to easy: EasyHandle) throws(TransferFailure) {
         switch localEnd {
         case .interface(let name):

@@ -1,6 +1,5 @@
 import CCurlNetworkingLibcurl
 
-/// A numeric libcurl option, and its value.
 package struct NumberSetting: ConnectionSettings {
     package let option: NamedOption
     /// In libcurl's unit.

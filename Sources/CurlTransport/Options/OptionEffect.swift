@@ -1,6 +1,6 @@
-/// What an option of libcurl that a program has set on a transfer changes at most.
+/// The most that a libcurl option set by the program can change about a transfer.
 package enum OptionEffect: Int, Comparable, Sendable {
-    /// How the connection is made and used. The response is the one that any transfer would have got.
+    /// How the connection is established and used. The response is the one that any transfer would have got.
     case connection
     /// What is asked for, as whom, or how the answer is read.
     case exchange
@@ -35,7 +35,7 @@ extension NamedOption {
         """
     )
 
-    /// So do all whose names begin like this.
+    /// Prefixes of the names of further such options.
     package static let prefixesOfConnection = words("DNS_ DOH_ PROXY TCP_")
 
     private static func words(_ text: String) -> [String] {

@@ -26,7 +26,7 @@ struct OptionLists: ~Copyable {
     fileprivate static func list(of lines: [String]) -> List? {
         var (list, last) = (List?.none, List?.none)
         for line in lines {
-            // libcurl goes to the end of what it is given.
+            // libcurl walks to the end of the list it is given.
             guard let end = curl_slist_append(last, line) else {
                 curl_slist_free_all(list)
                 return nil

@@ -4,7 +4,7 @@ import CCurlNetworkingLibcurl
 package struct ProxySettings: ConnectionSettings, Equatable {
     /// Scheme, host and port.
     package var url: String
-    /// Tunnels plain HTTP as well.
+    /// Whether plain HTTP is tunnelled, too.
     package var alwaysTunnels = false
     /// A PEM file of authorities trusted for the proxy; nil for the system's.
     package var authorities: String?
@@ -19,13 +19,13 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         try easy.set(CURLOPT_PROXY, url)
         try easy.prepareForProxy(isSecure: url.hasPrefix("https:"))
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
-        // Hosts without a proxy have been sorted out already.
+        // Hosts that bypass the proxy have already been sorted out.
         try easy.set(CURLOPT_NOPROXY, "")
         if url.hasPrefix("http") {
             // Whether there will be a tunnel depends on the server's scheme, too.
             try TunnelAnswer.limit(on: easy)
         } else {
-            // By default libcurl offers SOCKS 5 proxies GSS-API as well: it would show them the process's Kerberos ticket, and wait on the loop.
+            // By default libcurl also offers SOCKS 5 proxies GSS-API: it would show them the process's Kerberos ticket, and block the loop.
             try easy.set(CURLOPT_SOCKS5_AUTH, CLIBCURL_AUTH_BASIC)
         }
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
@@ -73,7 +73,7 @@ package struct ProxyAuthentication: Sendable, Equatable {
     }
 }
 
-/// Why a SOCKS proxy made no connection, where we distinguish the reasons.
+/// Why a SOCKS proxy made no connection, as far as we distinguish the reasons.
 package enum ProxyFailure: Sendable, Hashable {
     /// It requires authentication, or rejected ours.
     case authentication

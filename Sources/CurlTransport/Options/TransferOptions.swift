@@ -1,10 +1,9 @@
 import CCurlNetworkingLibcurl
 
-/// All options of one HTTP exchange, which write themselves onto an easy handle. A class, because they are large and go through many hands.
+/// All options of one HTTP exchange, which write themselves onto an easy handle. A class, because they are large and passed on many times.
 ///
-/// `@unchecked Sendable`: only one thread has them at a time, and the last one is the loop.
+/// `@unchecked Sendable`: only one thread has them at a time, and finally the loop.
 package final class TransferOptions: EasyOptions, @unchecked Sendable {
-    /// A request's body.
     package enum Body: Sendable, Equatable {
         case none
         /// This many bytes, asked for through `TransferHandler.transferNeedsBody(into:)` unless 0; sent with Content-Length.
@@ -20,10 +19,10 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         case negotiate
     }
 
-    /// Whether the transfer may use a connection that others have opened.
+    /// Whether the transfer may use a connection that other transfers opened.
     package enum Reuse: Sendable, Equatable {
         case possible
-        /// The same, and it waits for a multiplexed one rather than opening another: only for origins known to speak HTTP/2.
+        /// The same, and the transfer waits for a multiplexed one rather than opening another: only for origins known to speak HTTP/2.
         case awaited
         case none
     }
@@ -31,7 +30,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// Whether the connection is closed after the transfer, unless others use it.
     package enum Closing: Sendable, Equatable {
         case never
-        /// If that was the connection's first transfer, and got no response.
+        /// If this was the connection's first transfer, and got no response.
         case unlessAnswered
         case always
     }
@@ -58,16 +57,16 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     package var acceptEncoding: String?
     /// In bytes: the most that one read from the socket returns.
     package var receiveBufferSize = ReceiveBuffer.small
-    /// How often the request may go out: libcurl repeats it by itself on other connections. nil for as often as libcurl wants.
+    /// How often the request may be sent: libcurl retries it by itself on other connections. nil for as often as libcurl wants.
     package var maximumSends: Int?
     package var reuse = Reuse.possible
     package var closing = Closing.never
-    /// Without TLS, the connection speaks HTTP/2 all the same, unless `connectionAuthentication` needs HTTP/1.1.
+    /// Whether the connection speaks HTTP/2 without TLS, unless `connectionAuthentication` needs HTTP/1.1.
     package var hasPriorKnowledge = false
-    /// The time limit, in total, for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for
-    /// libcurl's default, five minutes.
+    /// The total time limit for connecting, including the name lookup and TLS: each of a host's addresses gets a share. nil for libcurl's
+    /// default, five minutes.
     package var connectTimeout: Duration?
-    /// nil for nothing beyond the defaults.
+    /// nil for the defaults.
     package var connection: ConnectionProfile?
     package var connections: ConnectionGroup?
     package var reportsConnection = false
@@ -97,12 +96,13 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// an error response arrives before they notice that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
-    /// Whether libcurl sends the request several times, to authenticate in steps. To a proxy's tunnel it isn't sent before that is open.
+    /// Whether libcurl sends the request several times, to authenticate in steps. Through a proxy's tunnel, it isn't sent before the tunnel
+    /// is open.
     package var authenticatesInSteps: Bool {
         connectionAuthentication != nil || proxy.authentication != nil && !proxy.usesTunnel
     }
 
-    /// What libcurl asks an HTTP proxy for a tunnel to, with the host as it stands in the URL; nil for no tunnel.
+    /// The host and port to ask an HTTP proxy for a tunnel to, with the host as written in the URL; nil for no tunnel.
     package var tunnelTarget: String? {
         guard let tunnel = proxy.tunnel else { return nil }
         if let target = tunnel.connectTo { return target }
@@ -115,7 +115,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// By prior knowledge.
     package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication == nil }
 
-    /// http rather than https.
+    /// Whether the scheme is http, not https.
     private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
 
     private var allHeaders: [String] { body == .known(0) ? headers + ["Content-Length: 0"] : headers }
@@ -125,7 +125,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
         if let connectTimeout { try easy.setConnectTimeout(connectTimeout) }
-        // Else a response that only claims to be HTTP/2 makes libcurl send other requests on its connection at the same time.
+        // Otherwise a response that only claims to be HTTP/2 makes libcurl send other requests on its connection concurrently.
         if isPlainHTTP { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         if sendsBody { try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize) }
     }
@@ -172,7 +172,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
         case .negotiate: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
         case nil: break
         }
-        // libcurl has one state for each connection, which requests at the same time would share.
+        // libcurl keeps one authentication state for each connection, which concurrent requests would share.
         if connectionAuthentication != nil { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         try proxy.apply(to: easy)
     }

@@ -1,4 +1,4 @@
-/// Stands for the certificates that a server presented, of which there may be 100 KB: their SHA-256.
+/// The SHA-256 of the certificates that a server presented, which may total 100 KB.
 struct ChainDigest: Sendable, Hashable {
     private var hash: SIMD4<UInt64> = .zero
 

@@ -1,5 +1,5 @@
 extension ClientCertificate {
-    /// Makes `tls` show the certificate to a server that asks for one.
+    /// Has `tls` present the certificate to a server that asks for one.
     func use(on tls: TLSMemoryConnection) throws(TransferFailure) {
         let functions = tls.functions
         defer { functions.clearErrors() }

@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 
 extension EasyHandle {
-    /// Calls `hook` for each connection that this transfer makes. Before the transfer.
+    /// Calls `hook` for each connection that this transfer makes. Called before the transfer.
     func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
         if tls.hooks.isEmpty {
             try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
@@ -10,7 +10,7 @@ extension EasyHandle {
         tls.add(hook)
     }
 
-    /// Drops the session's own authorities, because the program is about to set others. Before the transfer.
+    /// Drops the session's own authorities, because the program is about to set others. Called before the transfer.
     func removeTrustStore() throws(TransferFailure) {
         tls.removeResolverTrust()
         if let store = tls.store { try remove(store) }
@@ -24,14 +24,14 @@ extension EasyHandle {
         try setCACache(lasting: Self.usualCACache)
     }
 
-    /// Before the transfer, after its authorities are set.
+    /// Called before the transfer, after its authorities are set.
     func prepareForProxy(isSecure: Bool) throws(TransferFailure) {
         tls.hasSecureProxy = isSecure
-        // The proxy's authorities are parsed by libcurl, which should do that once, and has one cache for both.
+        // libcurl parses the proxy's authorities. It should do that once, and has one cache for both.
         if tls.hasSecureProxy, let store = tls.store, store.isSystems { try remove(store) }
     }
 
-    /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Before the transfer.
+    /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Called before the transfer.
     func setCACache(lasting seconds: Int) throws(TransferFailure) {
         guard CurlLibrary.hasCACache else { return }
         try set(CURLoption(UInt32(CLIBCURL_OPT_CA_CACHE_TIMEOUT)), seconds)

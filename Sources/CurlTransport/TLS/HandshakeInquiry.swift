@@ -11,7 +11,7 @@ package enum HandshakeQuestion: Sendable, Hashable {
 
 /// The decisions taken so far about an origin's handshakes.
 package struct HandshakeDecisions: Sendable {
-    /// The latest last, and each chain once.
+    /// In order of decision, each chain once.
     private var chains: [(digest: ChainDigest, trust: Trust)] = []
     package var identity = Identity.undecided
 
@@ -25,7 +25,7 @@ package struct HandshakeDecisions: Sendable {
 
     /// What the server is shown if it requests a certificate.
     package enum Identity: Sendable {
-        /// The request is a question.
+        /// The request raises a question.
         case undecided
         /// The certificate of the connection's settings.
         case configured
@@ -38,13 +38,13 @@ package struct HandshakeDecisions: Sendable {
 
     package init() {}
 
-    /// nil if nothing has been decided about the chain, of certificates in DER.
+    /// nil if nothing has been decided about `chain`, the certificates in DER.
     package func trust(in chain: [[UInt8]]) -> Trust? {
         guard !chains.isEmpty, let digest = ChainDigest(chain) else { return nil }
         return chains.first { $0.digest == digest }?.trust
     }
 
-    /// What is trusted always remains so.
+    /// A chain that is always trusted remains so.
     package mutating func note(_ trust: Trust, in chain: [[UInt8]]) {
         guard let digest = ChainDigest(chain) else { return }
         if let index = chains.firstIndex(where: { $0.digest == digest }) {
@@ -58,13 +58,13 @@ package struct HandshakeDecisions: Sendable {
     package var hasDecidedOnCertificate: Bool { if case .undecided = identity { false } else { true } }
 }
 
-/// Stops a transfer's handshake at a question that hasn't been decided yet, before anything of the request is sent. The transfer fails,
+/// Stops a transfer's handshake at a question that hasn't been decided yet, before any of the request is sent. The transfer fails,
 /// `question` says why, and its owner starts another with the decision added.
 ///
 /// It also verifies the host, in libcurl's place: otherwise a chain accepted although it names another host would still be refused.
 /// Public-key pins are left to libcurl. Needs OpenSSL; see `CurlLibrary.decidesTrust`.
 ///
-/// `@unchecked Sendable`: touched only on the loop; OpenSSL's calls come within libcurl. Each connection's `SSL_CTX` retains it until it is
+/// `@unchecked Sendable`: touched only on the loop; OpenSSL calls it within libcurl. Each connection's `SSL_CTX` retains it until that is
 /// freed, since a server may renegotiate.
 package final class HandshakeInquiry: @unchecked Sendable {
     private let host: String
@@ -95,7 +95,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
         try easy.addTLSHook(self)
     }
 
-    /// The transfer is over: questions can no longer be asked.
+    /// Called when the transfer is over: questions can no longer be asked.
     package func close() {
         isClosed = true
     }
@@ -140,7 +140,7 @@ extension HandshakeInquiry: TLSHook {
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
         guard peer == .server else { return CURLE_OK }
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }
-        // libcurl may repeat a request on another connection, of which nothing has been asked yet.
+        // libcurl may repeat a request on another connection, about which nothing has been asked yet.
         previousHandshake = easy.info(CURLINFO_APPCONNECT_TIME_T)
         // Released by `Callbacks.tlsContextFreed`.
         let inquiry = Unmanaged.passRetained(self)

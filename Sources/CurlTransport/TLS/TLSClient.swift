@@ -1,31 +1,30 @@
 import Glibc
 
-/// The client's side of a TLS connection whose bytes others carry: what came from the server goes in with `receive`, what is to go there is
-/// taken with `takeOutput`. So TLS can begin in the middle of a connection, as with STARTTLS (RFC 3207), and end before it does.
+/// The client's side of a TLS connection whose bytes the caller carries: `receive` takes those from the server, and `takeOutput` returns
+/// those to be sent to it. So TLS can begin in the middle of a connection, as with STARTTLS (RFC 3207), and end before the connection does.
 ///
-/// The server's certificate is verified, its name included, unless the settings say otherwise. Where a delegate is to be asked, nothing
-/// goes out from the server's certificate on until they have answered.
+/// The server's certificate is verified, its name included, unless the settings say otherwise. If a delegate is to be asked, nothing is
+/// sent between the server's certificate and the delegate's answer.
 ///
-/// Of one event loop at a time. Needs OpenSSL; see `CurlLibrary.startsTLS`.
+/// Used on one event loop at a time. Needs OpenSSL; see `CurlLibrary.startsTLS`.
 package final class TLSClient {
-    /// How far a handshake is.
+    /// How far a handshake has got.
     package enum Handshake: Equatable {
-        /// More has to come from the server.
+        /// Needs more bytes from the server.
         case needsInput
         /// Continues after the answer: `trustServer()` or `present(_:)`, and then `shakeHands()` again.
         case asks(HandshakeQuestion)
         case done
     }
 
-    /// The result of reading.
     package enum Reading: Equatable {
         case bytes(Int)
         case needsInput
-        /// The server has ended TLS in due form (RFC 8446 §6.1).
+        /// The server has ended TLS properly (RFC 8446 §6.1).
         case closed
     }
 
-    /// With whom it shakes hands, and what is wanted of them.
+    /// The server to shake hands with, and what is required of it.
     package struct Peer: Sendable {
         /// A name, or an address in its usual form, without brackets or zone.
         package var host: String
@@ -45,9 +44,9 @@ package final class TLSClient {
     private let handshakes: HandshakeFunctions
     private let peer: Peer
     private let isAddress: Bool
-    /// Those that came up and have no answer yet, in order.
+    /// The unanswered questions, in order.
     private var questions: [HandshakeQuestion] = []
-    /// Why the server's certificate was turned down.
+    /// Why the server's certificate was rejected.
     private var rejection: TransferFailure?
     private var hasDecidedOnCertificate: Bool
     /// Why nothing more can be read.
@@ -87,20 +86,20 @@ package final class TLSClient {
     // SSL_CTRL_SET_TLSEXT_HOSTNAME
     private static let setsServerName: Int32 = 55
 
-    // MARK: - The bytes that others carry
+    // MARK: - The bytes that the caller carries
 
-    /// More has come from the server.
+    /// Takes more bytes from the server.
     package func receive(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
         guard tls.receive(bytes) else { throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text) }
     }
 
-    /// What is to go to the server now. Empty while a question about its certificate has no answer: a client's certificate is for no server
-    /// but the right one.
+    /// Returns the bytes to be sent to the server now. Empty while a question about its certificate is unanswered: only the right server
+    /// may see a client's certificate.
     package func takeOutput() -> [UInt8] {
         isWithholding ? [] : tls.takeOutput()
     }
 
-    /// The system has all of the output that was taken.
+    /// Called when the system has taken all of that output.
     package func noteSent() {
         upkeep.noteSent()
     }
@@ -109,12 +108,12 @@ package final class TLSClient {
         questions.contains { if case .serverTrust = $0 { true } else { false } }
     }
 
-    /// What the server has sent after it ended TLS: it isn't encrypted.
+    /// Returns the bytes that the server sent after it ended TLS, unencrypted.
     package func takeRemainder() -> [UInt8] { tls.takeInput() }
 
     // MARK: - The handshake
 
-    /// Goes as far as what has come allows.
+    /// Continues as far as the received bytes allow.
     package func shakeHands() throws(TransferFailure) -> Handshake {
         if let question = questions.first { return .asks(question) }
         let outcome = tls.handshake()
@@ -128,13 +127,13 @@ package final class TLSClient {
         }
     }
 
-    /// The question about the server's certificate is answered: it is trusted. For any other answer, drop the connection.
+    /// Answers the question about the server's certificate: it is trusted. For any other answer, drop the connection.
     package func trustServer() {
         guard case .serverTrust = questions.first else { return }
         questions.removeFirst()
     }
 
-    /// The question about the client's certificate is answered: the server gets this one, or goes without.
+    /// Answers the question about the client's certificate: the server gets this one, or none.
     package func present(_ certificate: ClientCertificate?) throws(TransferFailure) {
         guard case .clientCertificate = questions.first else { return }
         questions.removeFirst()
@@ -144,7 +143,7 @@ package final class TLSClient {
 
     // MARK: - Within OpenSSL
 
-    /// 1 if the handshake may continue.
+    /// Returns 1 if the handshake may continue.
     func verify(_ context: OpenSSL.Pointer) -> Int32 {
         var result = handshakes.verify(context)
         if result == 0, !handshakes.isLeafFor(peer.host, context, isAddress: isAddress) {
@@ -184,7 +183,7 @@ package final class TLSClient {
         return 0
     }
 
-    /// 1 if the handshake may continue, -1 if it has to wait for an answer.
+    /// Returns 1 if the handshake may continue, -1 if it has to wait for an answer.
     func certificateRequested() -> Int32 {
         guard !hasDecidedOnCertificate else { return 1 }
         if !questions.contains(where: { if case .clientCertificate = $0 { true } else { false } }) {
@@ -196,8 +195,8 @@ package final class TLSClient {
 
     // MARK: - After the handshake
 
-    /// Decrypts what has come, up to the buffer's size and of one record at most. There may be output afterwards. Once it has thrown, it throws
-    /// the same again.
+    /// Decrypts received bytes, up to the buffer's size and at most one record. There may be output afterwards. Once it has thrown, it
+    /// throws the same error again.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransferFailure) -> Reading {
         if let readFailure { throw readFailure }
         let before = tls.counts
@@ -234,20 +233,20 @@ package final class TLSClient {
         }
     }
 
-    /// Says that nothing more comes from here: the last thing to be sent. Calls after the first do nothing.
+    /// Announces that this side sends nothing more: the last thing to be sent. Calls after the first do nothing.
     package func close() {
-        // The second time, OpenSSL would drop what hasn't been read.
+        // The second time, OpenSSL would drop unread bytes.
         guard !hasClosed else { return }
         hasClosed = true
         tls.close()
     }
 
-    /// What has been agreed on.
+    /// The result of the handshake.
     package var session: TLSSession? { TLSSession(of: tls.connection) }
 }
 
 extension CurlLibrary {
-    /// Whether TLS can begin in the middle of a connection: it takes functions of OpenSSL's that other libraries lack.
+    /// Whether TLS can begin in the middle of a connection: that takes OpenSSL functions that other libraries lack.
     package static let startsTLS = TLSClientFunctions.loaded != nil && HandshakeFunctions.loaded != nil
 }
 
@@ -256,13 +255,13 @@ extension TransferFailure {
         TransferFailure(code: .sslConnectError, text: text, phase: .securing)
     }
 
-    /// A server has closed a connection without ending TLS (RFC 8446 §6.1).
+    /// A server closed a connection without ending TLS (RFC 8446 §6.1).
     package static var truncatedTLS: TransferFailure {
         let text = "The server closed the connection without ending TLS: something may be missing."
         return TransferFailure(code: .recvError, text: text, phase: .receiving)
     }
 
-    /// What libcurl says of a certificate that verification turned down.
+    /// libcurl's failure for a certificate that verification rejected.
     package static func untrusted(_ result: Int, _ reason: String) -> TransferFailure {
         let text = "SSL certificate problem: \(reason)"
         var failure = TransferFailure(code: .peerFailedVerification, text: text, phase: .securing)
@@ -285,7 +284,7 @@ extension TLSClient.Peer {
         _ = functions.setOptions(context, Self.options)
         functions.setVerifyMode(context, Self.verifiesPeer, nil)
         let minimum = Int(settings.minimumVersion ?? Self.defaultMinimum)
-        // 0 is the newest that there is.
+        // 0 stands for the newest.
         let maximum = Int(settings.maximumVersion ?? 0)
         guard functions.controlContext(context, Self.setsMinimum, minimum, nil) == 1,
             functions.controlContext(context, Self.setsMaximum, maximum, nil) == 1

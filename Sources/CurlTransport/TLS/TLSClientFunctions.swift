@@ -1,4 +1,4 @@
-/// What OpenSSL offers for speaking TLS without a socket. https://docs.openssl.org/3.0/man3/SSL_set_bio/
+/// OpenSSL's functions for speaking TLS without a socket. https://docs.openssl.org/3.0/man3/SSL_set_bio/
 struct TLSClientFunctions: Sendable {
     typealias Pointer = OpenSSL.Pointer
     typealias Bytes = UnsafeRawPointer
@@ -143,7 +143,7 @@ struct TLSClientFunctions: Sendable {
         }
         var hash = [UInt8](repeating: 0, count: DigestFunctions.length)
         guard hash.withUnsafeMutableBytes({ digests.hash(encoded, into: $0) }) else { return nil }
-        // Four for three, and a NUL.
+        // Four characters for three bytes, and a NUL.
         var text = [UInt8](repeating: 0, count: 48)
         let count = encodeBase64(&text, hash, Int32(hash.count))
         return "sha256//" + String(decoding: text.prefix(Int(count)), as: UTF8.self)

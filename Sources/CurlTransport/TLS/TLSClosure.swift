@@ -1,14 +1,14 @@
 import CCurlNetworkingLibcurl
 
-/// Notices whether the other side of a TLS connection has said that it sends no more (RFC 8446 §6.1). Where nothing but the connection's end
-/// delimits a body, only that tells a complete one from one that somebody has cut off (RFC 9112 §9.8), and libcurl doesn't look.
+/// Records whether the other side of a TLS connection has announced that it sends no more (RFC 8446 §6.1). If only the connection's end
+/// delimits a body, only that announcement tells a complete body from a truncated one (RFC 9112 §9.8), and libcurl doesn't look.
 ///
-/// Loop only. OpenSSL's object for the connection keeps it, and libcurl frees that before it reports the transfer's end.
+/// Loop only. OpenSSL's object for the connection retains it, and libcurl frees that before it reports the transfer's end.
 package final class TLSClosure {
     package fileprivate(set) var wasAnnounced = false
 
-    /// Watches the end of the transfer's connection from now on; nil without TLS, or if libcurl uses a library other than OpenSSL. Within
-    /// libcurl, before the end has been read.
+    /// Watches the end of the transfer's connection from this call on; nil without TLS, or if libcurl uses a library other than OpenSSL.
+    /// Within libcurl, before the end has been read.
     package static func watch(_ easy: EasyHandle) -> TLSClosure? {
         easy.openSSLSession.flatMap { ClosureFunctions.loaded?.watch(OpenSSL.Pointer(mutating: $0)) }
     }

@@ -15,7 +15,7 @@ protocol TLSHook: AnyObject {
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode
 }
 
-/// TLS options, except for whom to trust.
+/// TLS options, except for the trusted authorities.
 package struct TLSSettings: ConnectionSettings, Hashable {
     /// As on the wire: 0x0303 is TLS 1.2, which nil stands for.
     package var minimumVersion: UInt16?
@@ -99,7 +99,7 @@ package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
         try easy.set(CURLOPT_SSLCERTTYPE, format.rawValue)
         try easy.set(CURLOPT_SSLCERT, CURLOPT_SSLCERT_BLOB, certificates)
         if let key { try easy.set(CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, key) }
-        // Without one, OpenSSL would ask for it at the terminal, on the event loop, and libcurl crash for a key that it has in memory.
+        // Without one, OpenSSL would ask for it at the terminal, on the event loop, and libcurl would crash on a key in memory.
         try easy.set(CURLOPT_KEYPASSWD, passphrase ?? "")
     }
 }

@@ -1,15 +1,15 @@
-/// OpenSSL's objects for one connection whose bytes lie in memory, and the calls on them. `TLSClient` decides what is to happen.
+/// OpenSSL's objects for one connection whose bytes lie in memory, and the calls on them. `TLSClient` decides what happens.
 ///
-/// Of one event loop at a time.
+/// Used on one event loop at a time.
 final class TLSMemoryConnection {
-    /// What a call on the connection came to.
+    /// The result of a call on the connection.
     enum Outcome {
         /// The count of bytes, for reading and writing.
         case done(Int)
         case needsInput
-        /// The other side has ended TLS in due form.
+        /// The other side has ended TLS properly.
         case closed
-        /// OpenSSL's words for it.
+        /// With OpenSSL's description.
         case failed(String)
     }
 
@@ -17,10 +17,10 @@ final class TLSMemoryConnection {
     private let context: OpenSSL.Pointer
     /// `SSL *`
     let connection: OpenSSL.Pointer
-    /// The connection's own: what came, and what is to go.
+    /// The connection's own: received bytes, and bytes to send.
     private let (input, output): (OpenSSL.Pointer, OpenSSL.Pointer)
 
-    /// - Parameter setUp: Called with the `SSL_CTX` before the connection is made of it.
+    /// - Parameter setUp: Called with the `SSL_CTX` before the connection is made from it.
     init(
         _ functions: TLSClientFunctions,
         setUp: (OpenSSL.Pointer) throws(TransferFailure) -> Void
@@ -49,7 +49,7 @@ final class TLSMemoryConnection {
             functions.freeContext(context)
             throw Self.outOfMemory
         }
-        // Both are the connection's now, and freed with it.
+        // The connection now owns both, and frees them.
         functions.setMemory(connection, input, output)
         functions.setConnectState(connection)
         self.functions = functions
@@ -69,7 +69,7 @@ final class TLSMemoryConnection {
         functions.setCertificateRequest(connection, Callbacks.serverWantsCertificate, owner)
     }
 
-    // MARK: - The bytes that others carry
+    // MARK: - The bytes that the caller carries
 
     /// False if memory runs out.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -78,13 +78,13 @@ final class TLSMemoryConnection {
         return functions.writeMemory(input, base, count) == count
     }
 
-    /// What is to go, all of it.
+    /// Returns all bytes to be sent.
     func takeOutput() -> [UInt8] { take(output) }
 
-    /// What has arrived after the end of TLS, and isn't part of it.
+    /// Returns the bytes that arrived after the end of TLS.
     func takeInput() -> [UInt8] { take(input) }
 
-    /// How many bytes have come and wait to be read, and how many are to go.
+    /// How many bytes are waiting to be read, and how many to be sent.
     var counts: (input: Int, output: Int) { (functions.memoryCount(input), functions.memoryCount(output)) }
 
     private func take(_ memory: OpenSSL.Pointer) -> [UInt8] {
@@ -111,7 +111,7 @@ final class TLSMemoryConnection {
         return act { functions.write(connection, base, Int32(clamping: bytes.count)) }
     }
 
-    /// Says that nothing more comes from here.
+    /// Announces that this side sends nothing more.
     func close() {
         functions.clearErrors()
         _ = functions.shutDown(connection)
@@ -127,7 +127,7 @@ final class TLSMemoryConnection {
     }
 
     private func act(_ call: () -> Int32) -> Outcome {
-        // SSL_get_error goes by the errors of this thread, which may be another connection's.
+        // SSL_get_error looks at this thread's errors, which may be another connection's.
         functions.clearErrors()
         let result = call()
         guard result <= 0 else { return .done(Int(result)) }

@@ -15,7 +15,7 @@ package struct TLSSession: Sendable, Equatable, Codable {
 }
 
 extension TLSSession {
-    /// What the connection (`SSL *`) has agreed on; nil before the handshake is over.
+    /// The session of the connection (`SSL *`); nil before the handshake is over.
     init?(of connection: OpenSSL.Pointer) {
         guard let session = SessionFunctions.loaded?.session(of: connection) else { return nil }
         self = session
@@ -24,7 +24,7 @@ extension TLSSession {
 
 extension EasyHandle {
     /// The session of the transfer's current connection; nil without TLS, and if libcurl uses a library other than OpenSSL. Read-only, so
-    /// it may be called within libcurl, and mostly must be: a finished transfer has no connection any more.
+    /// it may be called within libcurl, and mostly must be: a finished transfer no longer has a connection.
     /// https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html
     package var tlsSession: TLSSession? {
         openSSLSession.flatMap { SessionFunctions.loaded?.session(of: $0) }
@@ -40,7 +40,7 @@ extension EasyHandle {
         return UnsafeRawPointer(ssl)
     }
 
-    /// OpenSSL has decrypted more of the connection's data than libcurl has read. Within libcurl.
+    /// Whether OpenSSL has decrypted more of the connection's data than libcurl has read. Within libcurl.
     var hasTLSLeftovers: Bool {
         openSSLSession.flatMap { SessionFunctions.loaded?.hasPending($0) } ?? false
     }

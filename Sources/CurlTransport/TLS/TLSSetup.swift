@@ -4,13 +4,13 @@ struct TLSSetup {
     private(set) var hooks: [any TLSHook] = []
     /// A hook's explanation of a failure for which libcurl has no text.
     var complaint: String?
-    /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may be over.
+    /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may have ended.
     var session: UnsafeRawPointer?
     /// Whether the transfer's proxy speaks TLS itself.
     var hasSecureProxy = false
-    /// Otherwise all handshakes are the proxy's.
+    /// If false, all handshakes are with the proxy.
     var hasSecureServer = true
-    /// The last handshake was with the server, through the proxy's tunnel.
+    /// Whether the last handshake was with the server, through the proxy's tunnel.
     private var wasServersTurn = false
 
     var store: TrustStore? { hooks.lazy.compactMap { $0 as? TrustStore }.first }
@@ -30,7 +30,7 @@ struct TLSSetup {
     /// Whether a delegate decides about the server's certificate.
     var asksAboutServer: Bool { hooks.contains { $0 is HandshakeInquiry } }
 
-    /// Has this transfer trust `change`d authorities, since the program has set something that libcurl does to its own store only.
+    /// Applies `change` to this transfer's authorities: the program has set an option that libcurl applies only to its own store.
     mutating func changeTrust(_ change: (inout TrustStore.Content) -> Void) {
         guard let store else { return }
         var content = store.content

@@ -1,20 +1,20 @@
-/// What a server has TLS do that carries nothing. Without a limit it could change keys again and again, which takes time, or ask for ours
-/// to be changed and read none of the answers, which takes memory.
+/// Limits the TLS traffic without content that a server may cause. It could change keys again and again, which takes time, or request
+/// changes of ours and read none of the answers, which takes memory.
 struct TLSUpkeep {
-    /// What has come since something was received, or went with too little of it, in bytes.
+    /// How many bytes have arrived that carried no content, or too little.
     private var silence = 0
-    /// What reading has made TLS say, and the system hasn't taken yet, in bytes.
+    /// How many bytes reading has made TLS send that the system hasn't taken yet.
     private var answers = 0
 
-    /// The most of either. A session ticket has some hundred bytes, a change of keys and its answer 27 each.
+    /// The most of either. A session ticket takes some hundred bytes, a change of keys and its answer 27 each.
     private static let (maximumSilence, maximumAnswers) = (64 * 1024, 4 * 1024)
     /// A record (RFC 8446 §5.2), which padding may fill.
     private static let longestRecord = 16 * 1024 + 256 + 5
     /// A record with a single byte is usually no longer.
     private static let longestPerByte = 96
 
-    /// A read of TLS has returned `received` bytes, taken `consumed` from the wire, and added `answered` to what is to go out. False if it has
-    /// returned nothing once too often.
+    /// Notes that a read of TLS returned `received` bytes, took `consumed` from the wire, and added `answered` to the output. False if
+    /// reads have returned nothing once too often.
     mutating func note(received: Int, consumed: Int, answered: Int) -> Bool {
         answers += answered
         guard received > 0 else {
@@ -25,7 +25,7 @@ struct TLSUpkeep {
         return true
     }
 
-    /// The system has taken everything.
+    /// Called when the system has taken everything.
     mutating func noteSent() {
         answers = 0
     }

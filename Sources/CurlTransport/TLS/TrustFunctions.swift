@@ -39,13 +39,13 @@ struct TrustFunctions: Sendable {
         control = try OpenSSL.function("SSL_CTX_ctrl")
     }
 
-    /// Has connections of `context`, an `SSL_CTX`, verify certificates with `store`, and complete those that they present from it. The context's
-    /// own store is left alone: libcurl puts into that whatever it trusts by default. Both stores are retained.
+    /// Has connections of `context`, an `SSL_CTX`, verify certificates with `store`, and complete those that they present from it. The
+    /// context's own store is left alone: libcurl fills that with whatever it trusts by default. Both stores are retained.
     func use(_ store: Pointer, in context: Pointer) {
         for command in [Self.setsVerifyStore, Self.setsChainStore] { _ = control(context, command, 1, store) }
     }
 
-    /// The same for the context's own store as well, which libcurl verifies stapled answers with. It may add to `store`.
+    /// Does the same for the context's own store, with which libcurl verifies stapled answers. libcurl may add to `store`.
     func give(_ store: Pointer, to context: Pointer) {
         use(store, in: context)
         setStore(context, store)

@@ -2,12 +2,11 @@ import CCurlNetworkingLibcurl
 import Glibc
 import CurlNetworkingLocks
 
-/// The authorities that connections to servers trust: parsed for the first connection, shared by all later ones, and read again once a
-/// file has changed. libcurl caches parsed certificates too, but one set only, and for each session anew.
+/// The authorities that connections to servers trust: parsed for the first connection, shared by all later ones, and read again once a file
+/// has changed. libcurl also caches parsed certificates, but only one set, and anew for each session.
 ///
 /// `@unchecked Sendable`: `content` never changes, and `loaded` is guarded.
 package final class TrustStore: ConnectionSettings, @unchecked Sendable {
-    /// A source of certificates.
     package enum Source: Sendable, Hashable {
         /// The file or directory that libcurl was built with.
         case system
@@ -33,7 +32,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
             self.revocationLists = revocationLists
         }
 
-        /// Whether other TLS libraries than OpenSSL can be given the same.
+        /// Whether TLS libraries other than OpenSSL can be given the same.
         package var isPortable: Bool {
             var kinds: [Int] = []
             for source in authorities {
@@ -67,7 +66,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
         try easy.clear(CURLOPT_CAINFO)
         try easy.clear(CURLOPT_CAPATH)
         guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy) }
-        // The cache has one set of authorities, and is for those that libcurl reads.
+        // libcurl's cache holds one set of authorities, and is for those that it reads itself.
         try easy.setCACache(lasting: 0)
         try easy.addTLSHook(self)
     }
@@ -87,7 +86,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
 extension TrustStore: TLSHook {
     /// Within libcurl.
     func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
-        // Proxies and name servers have authorities of their own.
+        // Proxies and name servers have their own authorities.
         peer == .server ? use(in: context, of: easy) : CURLE_OK
     }
 
@@ -98,7 +97,7 @@ extension TrustStore: TLSHook {
         return CURLE_SSL_CACERT_BADFILE
     }
 
-    /// Has connections of `context`, an `SSL_CTX`, trust whom this store does. Returns what is wrong with it, if anything.
+    /// Has connections of `context`, an `SSL_CTX`, trust this store's authorities. Returns what is wrong with the store, if anything.
     func use(in context: OpenSSL.Pointer) -> String? {
         guard let functions = TrustFunctions.loaded else { return "This takes a libcurl with OpenSSL." }
         let complaint = loaded.withLock { loaded -> Complaint? in
@@ -107,7 +106,7 @@ extension TrustStore: TLSHook {
                 do throws(Complaint) {
                     loaded = Loaded(stamps: stamps, store: try CertificateStore(content, functions))
                 } catch {
-                    // A file that is being replaced may be missing for a moment: what it said before counts until it changes again.
+                    // A file that is being replaced may be missing for a moment: its former content counts until it changes again.
                     guard loaded != nil else { return error }
                     loaded?.stamps = stamps
                 }
@@ -121,7 +120,7 @@ extension TrustStore: TLSHook {
     }
 
     private struct Loaded {
-        /// What the files were when they were read last, or couldn't be.
+        /// The files' stamps when they were last read, or couldn't be.
         var stamps: [String: FileStamp?]
         let store: CertificateStore
     }
@@ -131,7 +130,7 @@ extension TrustStore: TLSHook {
     }
 }
 
-/// Whom the name server that is queried over HTTPS must be vouched for by: it serves the whole session, whatever a host's own authorities
+/// The authorities that must vouch for the name server queried over HTTPS: it serves the whole session, whatever a host's own authorities
 /// are. Needs OpenSSL.
 package final class ResolverTrust: ConnectionSettings {
     private let store: TrustStore
@@ -176,7 +175,7 @@ extension TrustStore.Content {
     }
 }
 
-/// What a file was: another one in its place, and a change of its content, make another stamp.
+/// A file's identity and version: another file in its place, or changed content, makes another stamp.
 private struct FileStamp: Equatable {
     private let device, inode, size: UInt64
     private let modified, changed: [Int]

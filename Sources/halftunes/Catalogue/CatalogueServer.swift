@@ -1,9 +1,9 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, their checksums, and recordings that are uploaded.
+/// The embedded catalogue as a server: the iTunes Search API's `/search`, the previews, their checksums, and uploaded recordings.
 final class CatalogueServer: Sendable {
-    /// Where it listens if it can, so that downloads paused in one run are found at the same address in the next.
+    /// The port it listens on if it can, so that downloads paused in one run are found at the same address in the next.
     static let usualPort = 41_927
     /// In bytes per second, for each download: slow enough to watch.
     static let usualRate = 1_000_000
@@ -38,7 +38,6 @@ final class CatalogueServer: Sendable {
     }
 }
 
-/// The catalogue's responses.
 struct CatalogueRoutes: Sendable {
     let catalogue: Catalogue
     /// In bytes per second.

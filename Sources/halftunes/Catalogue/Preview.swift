@@ -30,7 +30,7 @@ struct Preview: Sendable {
         return bytes
     }
 
-    /// `range` counts from the first sample on.
+    /// `range` is relative to the first sample.
     private func samples(in range: Range<Int64>) -> Data {
         let firstFrame = range.lowerBound / Self.bytesPerFrame
         let endFrame = (range.upperBound + Self.bytesPerFrame - 1) / Self.bytesPerFrame

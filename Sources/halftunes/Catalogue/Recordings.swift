@@ -6,7 +6,7 @@ import Foundation
 /// The recordings that were uploaded to the catalogue, kept in memory for as long as it runs.
 ///
 /// `POST /recordings` takes one, and its answer names the recording's address and checksum. An upload can be resumed, as
-/// draft-ietf-httpbis-resumable-upload says.
+/// in draft-ietf-httpbis-resumable-upload.
 final class Recordings: Sendable {
     typealias Cut = LoopbackServer.ResumableUpload.Cut
 
@@ -19,13 +19,13 @@ final class Recordings: Sendable {
         let sha256: String
     }
 
-    /// Of one recording, in bytes: no server stores more of a body.
+    /// The largest recording, in bytes: no server stores more of a body.
     static let largest = LoopbackServer.Options().bodyLimit
     static let most = 16
 
     private struct Uploads {
         var all: [LoopbackServer.ResumableUpload] = []
-        /// For the first one.
+        /// For the first upload.
         var cuts: [Cut]
     }
 

@@ -40,7 +40,7 @@ struct GetCommand {
         return await run.run()
     }
 
-    /// - Parameter others: Downloads that have their names already.
+    /// - Parameter others: Downloads that already have their names.
     static func items(_ urls: [URL], beside others: [DownloadItem] = []) -> [DownloadItem] {
         var items: [DownloadItem] = []
         for url in urls where !items.contains(where: { $0.url == url }) {
@@ -54,7 +54,7 @@ struct GetCommand {
 extension DownloadItem {
     /// The previews of these tracks, each once and under a unique name.
     ///
-    /// - Parameter others: Downloads that have their names already.
+    /// - Parameter others: Downloads that already have their names.
     static func items(for tracks: [Track], beside others: [DownloadItem] = []) -> [DownloadItem] {
         var items: [DownloadItem] = []
         for track in tracks {

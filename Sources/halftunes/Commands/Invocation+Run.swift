@@ -1,6 +1,5 @@
 import Foundation
 
-/// The program's exit codes.
 enum ExitCode {
     static let success: Int32 = 0
     static let failure: Int32 = 1

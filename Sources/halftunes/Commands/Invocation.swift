@@ -11,7 +11,7 @@ struct Invocation: Equatable {
         case upload
         case serve
         case stop
-        /// Resumes what is paused in one file; used by the demo, which has another process do it.
+        /// Resumes the download paused in one file; used by the demo, which has another process do it.
         case resume
     }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `halftunes resume`: resumes the download in one `.resume` file, no matter who wrote it.
+/// `halftunes resume`: resumes the download in one `.resume` file, whichever process wrote it.
 struct ResumeCommand {
     let invocation: Invocation
 

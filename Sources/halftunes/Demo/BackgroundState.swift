@@ -5,7 +5,7 @@ import Glibc
 struct BackgroundState {
     private let directory: URL
 
-    /// A new folder, for programs that have `environment`.
+    /// A new folder, for programs run with `environment`.
     init() throws {
         let name = "halftunes-state-\(UUID().uuidString)"
         directory = FileManager.default.temporaryDirectory.appendingPathComponent(name, isDirectory: true)
@@ -14,7 +14,7 @@ struct BackgroundState {
 
     var environment: [String: String] { ["XDG_STATE_HOME": directory.path] }
 
-    /// Returns when no agent works in the folder: it holds a lock for as long as it lives.
+    /// Returns when no agent works in the folder: an agent holds a lock for as long as it runs.
     func waitForAgentToEnd() async {
         let lock = openLock()
         guard lock >= 0 else { return }
@@ -27,7 +27,7 @@ struct BackgroundState {
         try? FileManager.default.removeItem(at: directory)
         guard lock >= 0 else { return }
         await Self.waitForLock(lock)
-        // What it wrote at the last moment.
+        // Files that the agent wrote at the last moment.
         try? FileManager.default.removeItem(at: directory)
     }
 

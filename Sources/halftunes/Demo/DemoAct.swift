@@ -1,6 +1,6 @@
 import Foundation
 
-/// What happens during an act of the demo, in order: its own events, and whatever ends it early, a signal or a time-out.
+/// The events of an act of the demo, in order: its own, and whatever ends it early, a signal or a time-out.
 struct DemoAct<Event: Sendable>: AsyncSequence {
     enum Element: Sendable {
         case event(Event)
@@ -28,7 +28,7 @@ struct DemoAct<Event: Sendable>: AsyncSequence {
         { [continuation] in continuation.yield(.event($0)) }
     }
 
-    /// Nothing more will come.
+    /// Ends the sequence.
     func end() {
         limit.cancel()
         continuation.finish()

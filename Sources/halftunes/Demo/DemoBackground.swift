@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-/// The demo's background downloads: their program is killed, they are finished without it, and another program gets them.
+/// The demo's background downloads: their program is killed, they are finished without it, and another program collects them.
 struct DemoBackground {
     static let downloads = 2
     /// As a fraction of each file.
@@ -32,7 +32,7 @@ struct DemoBackground {
     private var kill = DemoStory.Kill(process: 0)
 
     /// - Parameters:
-    ///   - items: What `command` downloads.
+    ///   - items: The items that `command` downloads.
     ///   - command: The arguments of both programs.
     init(
         _ items: [DownloadItem],

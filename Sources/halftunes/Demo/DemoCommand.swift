@@ -1,7 +1,7 @@
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// `halftunes demo`: the whole story, checked as it goes. Everything is triggered by the event before it: the clock matters only for giving
+/// `halftunes demo`: the whole story, checked as it goes. Each step is triggered by the event before it: the clock matters only for giving
 /// up.
 struct DemoCommand {
     private static let firstTerm = "beethoven"

@@ -96,7 +96,7 @@ struct DemoDownloads {
         }
     }
 
-    /// Lets another process resume a download, given nothing but the `.resume` file.
+    /// Has another process resume a download, given nothing but the `.resume` file.
     private mutating func resumeInAnotherProcess(
         _ download: Download,
         _ story: inout DemoStory,

@@ -56,7 +56,7 @@ struct DemoScreen {
         )
     }
 
-    /// What another process wrote, without bars.
+    /// Shows a line of another process, without bars.
     func say(_ line: String, process: Int32) {
         say("process \(process): \(line)")
     }

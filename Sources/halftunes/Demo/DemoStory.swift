@@ -1,6 +1,6 @@
 import Foundation
 
-/// What happened in a demo, and whether it is what should have happened.
+/// The course of a demo, and whether it went as it should.
 struct DemoStory {
     enum Role: Sendable {
         /// Downloaded in one go.
@@ -25,7 +25,7 @@ struct DemoStory {
         var isIntact: Bool { digest != nil && digest == item.sha256 }
     }
 
-    /// What the server recorded of a request for part of a file.
+    /// The server's record of a request for part of a file.
     struct RangeRequest {
         var range: String
         var hasCondition: Bool
@@ -38,9 +38,9 @@ struct DemoStory {
         /// How far each download had got, by its file's name.
         var positions: [String: Int64] = [:]
         var wasKilled = false
-        /// Nothing is downloading any more.
+        /// Whether nothing is downloading any more.
         var isAgentGone = false
-        /// What the server had sent of each file by then, and how many requests there were for it.
+        /// How much of each file the server had sent at that point, and the number of requests.
         var sent: [String: Int64] = [:]
         var requests = 0
         /// How many there were at the end.
@@ -60,7 +60,7 @@ struct DemoStory {
 
         /// In bytes.
         var length: Int64
-        /// What the catalogue had by then, in bytes.
+        /// How much the catalogue had when it broke, in bytes.
         var brokenAt: Int64
         var requests: [Request] = []
         var receipt: Recordings.Receipt?

@@ -4,8 +4,8 @@ import Glibc
 
 /// A complete file that has yet to be checked, under a name that says which address it is from.
 ///
-/// It is locked as long as this is there: programs that download from the same address don't take each other's. Nothing tidies it away, and a
-/// killed program's has no lock any more, so the next one that wants the file finds it.
+/// It is locked as long as this object exists: programs that download from the same address don't take each other's. It is never tidied
+/// away, and a killed program's is no longer locked, so the next one that wants the file finds it.
 final class Arrival: Sendable {
     let file: URL
     /// In bytes.
@@ -17,16 +17,16 @@ final class Arrival: Sendable {
         let name = "\(Self.prefix(address))\(UUID().uuidString)\(Self.suffix)"
         file = folder.appendingPathComponent(name, isDirectory: false)
         (descriptor, length) = try Self.open(location)
-        // Before it has a name that others look for.
+        // Before it has a name that other programs look for.
         Self.lock(descriptor)
         try PrivateFile.move(location, to: file)
     }
 
-    /// nil if somebody else has it.
+    /// nil if another program has it.
     private init?(leftAt file: URL) {
         guard let (descriptor, length) = try? Self.open(file) else { return nil }
         (self.file, self.descriptor, self.length) = (file, descriptor, length)
-        // Whoever had it a moment ago may have put it in its place.
+        // The program that had it a moment ago may have put it in its place.
         guard Self.lock(descriptor), access(file.path, F_OK) == 0 else { return nil }
     }
 
@@ -34,7 +34,7 @@ final class Arrival: Sendable {
         close(descriptor)
     }
 
-    /// One that a killed program has left in `folder`; nil if there is none.
+    /// A file that a killed program left in `folder`; nil if there is none.
     static func left(from address: URL, in folder: URL) -> Arrival? {
         let prefix = prefix(address)
         for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
@@ -50,7 +50,7 @@ final class Arrival: Sendable {
         SHA256.digest(of: address.absoluteString.utf8) + "."
     }
 
-    /// False if somebody else has a lock on the file. Not `flock`'s: the session has that until the download has been reported.
+    /// False if another program has a lock on the file. Not a `flock` lock: the session holds that until the download has been reported.
     @discardableResult
     private static func lock(_ descriptor: Int32) -> Bool {
         let setLock: Int32 = 37  // F_OFD_SETLK, which Glibc's module doesn't show

@@ -3,7 +3,7 @@ import Foundation
 
 /// The background session of a folder: its downloads continue without this program.
 enum BackgroundDownloads {
-    /// The name of the folder with the state of all of them, unless the user has chosen a folder.
+    /// The name of the folder with the state of all such sessions, unless the user has chosen a folder.
     static let container = "halftunes"
 
     /// - Parameter folder: Where the downloads go; each folder has its own session.

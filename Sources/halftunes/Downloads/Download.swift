@@ -10,7 +10,7 @@ struct DownloadItem: Codable, Equatable, Sendable {
     var sha256: String?
 }
 
-/// One item's way from the server into its folder. A value that knows which step follows which; `DownloadCentre` takes the steps.
+/// One item's progress from the server into its folder. A value that knows the order of the steps; `DownloadCentre` takes the steps.
 struct Download: Sendable {
     enum State: Sendable, Equatable {
         /// For a free place; with the data to resume from, if any.
@@ -21,7 +21,7 @@ struct Download: Sendable {
         case pausing(task: Int, origin: Data?)
         case paused(resumeData: Data?)
         /// The file is complete and being compared with its checksum. If it isn't new, it was there before, in its place or left by a run
-        /// that was killed before it had checked it; a new one isn't in its place yet.
+        /// that was killed before checking it; a new one isn't in its place yet.
         case checking(isNew: Bool)
         case finished(Finding)
         case cancelled
@@ -69,7 +69,7 @@ struct Download: Sendable {
         pace = Pace(since: received)
     }
 
-    /// A file of its name and this length was there before, and is correct as far as we can tell.
+    /// A download whose file, of this length, was already there, and is correct as far as we can tell.
     init(_ item: DownloadItem, foundComplete length: Int64) {
         self.item = item
         state = .finished(.alreadyThere)
@@ -119,7 +119,7 @@ struct Download: Sendable {
         }
     }
 
-    /// Whether it needs this program to get further, even if another process downloads it.
+    /// Whether it needs this program to make progress, even if another process downloads it.
     var isInHand: Bool {
         switch state {
         case .pausing, .checking: true
@@ -131,7 +131,7 @@ struct Download: Sendable {
 // MARK: - Steps. Each does nothing and returns false (or nil) if it doesn't apply.
 
 extension Download {
-    /// It is wanted (again).
+    /// The download is wanted (again).
     mutating func request() -> Bool {
         switch state {
         case .paused, .failed, .cancelled:
@@ -143,7 +143,7 @@ extension Download {
         }
     }
 
-    /// It has got a place, and `task` was created for it.
+    /// The download has a place, and `task` was created for it.
     mutating func start(task: Int) -> Bool {
         guard case .waiting(let data) = state else { return false }
         state = .running(task: task, origin: data)
@@ -186,7 +186,7 @@ extension Download {
     }
 
     /// The task is cancelled. If it hadn't got far enough to have resume data, the data it started from is still valid; without either,
-    /// nothing of the file was kept.
+    /// none of the file was kept.
     mutating func paused(task: Int, resumeData: Data?) -> Bool {
         guard case .pausing(task, let origin) = state else { return false }
         state = .paused(resumeData: resumeData ?? origin)
@@ -194,7 +194,7 @@ extension Download {
         return true
     }
 
-    /// It can be resumed, but only while this program runs.
+    /// It couldn't be saved: it can be resumed only while this program runs.
     mutating func failedToSave(_ message: String) {
         state = .failed(DownloadFailure(message: message, isTransient: false, resumeData: resumeData))
     }
@@ -209,7 +209,7 @@ extension Download {
         }
     }
 
-    /// The task was cancelled by someone else: by `halftunes stop`, or by an earlier run, perhaps in order to resume later.
+    /// The task was cancelled elsewhere: by `halftunes stop`, or by an earlier run, perhaps in order to resume later.
     mutating func cancelledElsewhere(task: Int, resumeData: Data?) -> Bool {
         guard case .running(task, _) = state else { return false }
         state = resumeData == nil ? .cancelled : .paused(resumeData: resumeData)
@@ -236,7 +236,7 @@ extension Download {
         return true
     }
 
-    /// The task's file is here.
+    /// The task's file has arrived.
     mutating func arrived(task: Int) -> Bool {
         guard self.task == task else { return false }
         state = .checking(isNew: true)

@@ -75,7 +75,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         }
     }
 
-    /// The download that owns this task; nil if it has continued without it.
+    /// The download that owns this task; nil if the download has continued without the task.
     func owner(of task: URLSessionDownloadTask) -> Download? {
         guard let id = tasks[task.taskIdentifier]?.id, let download = downloads[id],
             download.task == task.taskIdentifier
@@ -83,7 +83,7 @@ extension DownloadCentre: URLSessionDownloadDelegate {
         return download
     }
 
-    /// The same for a task that ends. One that isn't known yet is an earlier run's that has ended since: it is taken over now.
+    /// The same for a task that ends. An unknown one is an earlier run's that has ended since: it is taken over now.
     private func lastOwner(of task: URLSessionDownloadTask) -> Download? {
         if tasks[task.taskIdentifier] == nil { adopt(task) }
         return owner(of: task)

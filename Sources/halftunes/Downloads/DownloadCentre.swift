@@ -6,8 +6,8 @@ import Foundation
 /// Its methods may be called from any thread, and take effect on `queue`, which is also the session's delegate queue: so everything happens
 /// in order, and `report` is called in that order.
 final class DownloadCentre: NSObject, @unchecked Sendable {
-    // @unchecked: what changes is touched on `queue` only.
-    /// Who downloads.
+    // @unchecked: mutable state is touched only on `queue`.
+    /// The process that downloads.
     enum Transfers {
         /// This process, until it closes the centre.
         case here
@@ -46,7 +46,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     ) {
         self.folder = folder
         self.transfers = transfers
-        // The agent gets all of them at once: those that wait for a place need this process no more than the others.
+        // The agent gets all of them at once: waiting ones need this process no more than the others.
         self.places = transfers == .background ? .max : places
         self.report = report
         super.init()
@@ -68,7 +68,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
 
     // MARK: - Requests
 
-    /// Takes over what earlier runs have begun in the background: returns those downloads, and reports them.
+    /// Takes over downloads that earlier runs began in the background; returns and reports them.
     func restore() async -> [Download] {
         await withCheckedContinuation { continuation in
             queue.async { [self] in
@@ -232,7 +232,8 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         update(Download(item, running: identifier, received: received, expected: expected > 0 ? expected : nil))
     }
 
-    /// - Parameter arrival: The file that isn't in its place yet; nil to check the one that is. That one stays until the other is right.
+    /// - Parameter arrival: The file that isn't in its place yet; nil to check the one that is. The latter stays until the former proves
+    ///   right.
     func check(_ item: DownloadItem, arrival: Arrival? = nil) {
         compare(arrival?.file ?? folder.destination(of: item), with: item) { [self] result in
             do {
@@ -261,8 +262,8 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// From the first bytes on, keeps what a later run needs to resume on disk, in case this one is killed. In the background the agent does
-    /// that, and what the download was resumed from is obsolete.
+    /// From the first bytes on, keeps on disk what a later run needs to resume, in case this one is killed. In the background the agent
+    /// does that, and the data that the download was resumed from is obsolete.
     ///
     /// - Parameter isFirst: Whether the bytes just written are the file's first: the task has started (over).
     func keepCheckpoint(of task: URLSessionDownloadTask, isFirst: Bool) {
@@ -284,7 +285,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
         }
     }
 
-    /// The task has ended.
+    /// Called when the task has ended.
     func forgetTask(_ identifier: Int) {
         tasks[identifier] = nil
         checkpointed.remove(identifier)

@@ -9,7 +9,6 @@ import Glibc
 /// paused download needs, since a killed program may have left something behind.
 final class DownloadFolder: Sendable {
     let url: URL
-    /// Where the partial files are.
     let partials: URL
     private let shared: SharedFolder
 
@@ -25,10 +24,9 @@ final class DownloadFolder: Sendable {
         }
     }
 
-    /// What cancels the folder's downloads in the background, as typed into a shell.
+    /// The command that cancels the folder's background downloads, as typed into a shell.
     var stopCommand: String { "halftunes stop -o \(url.path.shellWord)" }
 
-    /// Creates the directory and its missing parents.
     private static func makeDirectory(_ path: String) throws {
         if mkdir(path, 0o777) == 0 || errno == EEXIST { return }
         let error = SystemCallError(path)
@@ -51,7 +49,7 @@ final class DownloadFolder: Sendable {
         return Int64(status.st_size)
     }
 
-    /// Moves a downloaded file from its temporary location to another, where it can be checked beside what has its name.
+    /// Moves a downloaded file from its temporary location to another, where it can be checked beside the file that has its name.
     func accept(_ location: URL, of item: DownloadItem) throws -> Arrival {
         try Arrival(location, from: item.url, in: partials)
     }
@@ -61,7 +59,7 @@ final class DownloadFolder: Sendable {
         Arrival.left(from: item.url, in: partials)
     }
 
-    /// Gives a file that has arrived its name, in place of what had it.
+    /// Gives an arrived file its name, replacing any file that had it.
     func install(_ arrival: Arrival, as item: DownloadItem) throws {
         try PrivateFile.move(arrival.file, to: destination(of: item))
     }
@@ -92,7 +90,8 @@ final class DownloadFolder: Sendable {
         return file?.item.url == item.url ? file : nil
     }
 
-    /// - Throws: If it can't be written, or one from another address has its place: another program has chosen the same name at the same time.
+    /// - Throws: If it can't be written, or a file from another address has its place: another program has chosen the same name at the same
+    ///   time.
     func save(_ pauseFile: PauseFile) throws {
         let url = pauseFileURL(of: pauseFile.item)
         if let present = try? PauseFile(contentsOf: url), present.item.url != pauseFile.item.url {
@@ -101,7 +100,7 @@ final class DownloadFolder: Sendable {
         try pauseFile.write(to: url, by: partials)
     }
 
-    /// Leaves one from another address whose file would have the same name.
+    /// Leaves a file from another address that would have the same name.
     func removePauseFile(of item: DownloadItem) {
         guard pauseFile(of: item) != nil else { return }
         unlink(pauseFileURL(of: item).path)
@@ -109,7 +108,7 @@ final class DownloadFolder: Sendable {
 
     // MARK: - Partial files
 
-    /// Removes the partial files that are no longer needed, if no one else uses the folder, and their directory if it is empty then.
+    /// Removes the partial files that are no longer needed, if no other program uses the folder, and then their directory if it is empty.
     /// Call it when finished.
     func tidy() {
         shared.leave { Self.sweep(partials, needed: pauseFiles) }

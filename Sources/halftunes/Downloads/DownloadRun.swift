@@ -4,7 +4,7 @@ import Foundation
 struct DownloadRun {
     private enum Event: Sendable {
         case download(Download)
-        /// All items have been asked for. What came before were the results of earlier runs' downloads.
+        /// All items have been requested. Earlier events were the results of earlier runs' downloads.
         case started
         case retry(URL)
         case signal(Int32)
@@ -106,7 +106,7 @@ struct DownloadRun {
         return .seconds(1 << (attempt.count - 1))
     }
 
-    /// What is to be there, and won't be: also what 'halftunes stop' has cancelled.
+    /// The downloads that won't complete, including those that 'halftunes stop' has cancelled.
     private var failures: [Download] {
         latest.values.filter { download in
             switch download.state {
@@ -143,7 +143,7 @@ struct DownloadRun {
 /// Shows the user how downloads are progressing.
 protocol DownloadReporter: Sendable {
     mutating func note(_ download: Download)
-    /// The download has failed, and will be retried.
+    /// Notes that the download has failed, and will be retried.
     mutating func note(_ download: Download, retryingIn delay: Duration)
     mutating func finish(_ summary: [String])
 }

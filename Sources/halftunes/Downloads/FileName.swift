@@ -29,7 +29,7 @@ enum FileName {
     /// The endings of those files.
     private static let reserved = [PauseFile.suffix, UploadPauseFolder.suffix]
 
-    /// Shortens `stem` if the two are too long. Not always between characters, since a single one can be.
+    /// Shortens `stem` if the two are too long. Not always between characters, since a single one can be too long.
     private static func joined(_ stem: String, _ rest: String) -> String {
         var short = String.UnicodeScalarView()
         var length = rest.utf8.count
@@ -62,15 +62,15 @@ enum FileName {
         return sanitised("\(track.artistName) - \(track.trackName)\(isPlain ? "." + suffix : "")")
     }
 
-    /// The name of the file from `url` beside those of `items`: what one from there has already, or else `name`, numbered if one from elsewhere
-    /// has it.
+    /// The name of the file from `url` beside those of `items`: the one that an item from there has, or else `name`, numbered if one from
+    /// elsewhere has it.
     static func distinct(_ name: String, for url: URL, beside items: [DownloadItem]) -> String {
         let own = items.filter { $0.url == url }.map(\.fileName).filter { sanitised($0) == $0 }
         if let first = own.first { return own.contains(name) ? name : first }
         return distinct(name, from: Set(items.map(\.fileName)))
     }
 
-    /// `name`, numbered if it is taken, and no longer than others.
+    /// `name`, numbered if it is taken, and no longer than `longest`.
     static func distinct(_ name: String, from taken: Set<String>) -> String {
         guard taken.contains(name) else { return name }
         let (stem, suffix) = split(name)

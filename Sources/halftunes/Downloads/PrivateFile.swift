@@ -2,7 +2,6 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// A system call that failed.
 struct SystemCallError: LocalizedError {
     let subject: String
     let code: Int32
@@ -16,11 +15,11 @@ struct SystemCallError: LocalizedError {
     var errorDescription: String? { "\(subject): \(String(cString: strerror(code)))" }
 }
 
-/// Files that only their owner can access. What is read back from one may be anybody's.
+/// Files that only their owner can access. What is read back may come from anywhere.
 enum PrivateFile {
     private static let suffix = ".tmp"
 
-    /// Whether a file of this name may be left over from a program that was killed while it wrote another.
+    /// Whether a file of this name may be left over from a program that was killed while it wrote another file.
     static func isTemporary(_ name: String) -> Bool {
         name.hasSuffix(suffix) && UUID(uuidString: String(name.dropLast(suffix.count))) != nil
     }
@@ -64,7 +63,7 @@ enum PrivateFile {
         return UntrustedPropertyList.decode(data, limits)
     }
 
-    /// Moves a file within the same file system, replacing what was there.
+    /// Moves a file within the same file system, replacing any file there.
     static func move(_ source: URL, to destination: URL) throws {
         guard rename(source.path, destination.path) == 0 else { throw SystemCallError(destination.path) }
     }

@@ -1,14 +1,14 @@
 import Foundation
 import Glibc
 
-/// A folder for private files that programs use at the same time. Each holds a shared lock on it, so the last to leave can tell that it is.
+/// A folder for private files that programs use concurrently. Each holds a shared lock on it, so the last to leave can tell that it is.
 final class SharedFolder: Sendable {
     let url: URL
     private let descriptor: Int32
 
     /// Creates the folder with access for its owner only, or takes the one that is there.
     ///
-    /// - Parameter tidy: Called at once if nobody else uses it.
+    /// - Parameter tidy: Called at once if no other program uses it.
     init(_ url: URL, tidy: () -> Void = {}) throws {
         self.url = url
         while true {
@@ -19,7 +19,7 @@ final class SharedFolder: Sendable {
                 throw SystemCallError(url.path)
             }
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { tidy() }
-            // Another program that held the lock removed it meanwhile.
+            // Another program that held the lock may have removed the folder meanwhile.
             flock(descriptor, LOCK_SH)
             var locked = stat()
             var named = stat()
@@ -35,26 +35,26 @@ final class SharedFolder: Sendable {
         close(descriptor)
     }
 
-    /// Whether nobody but its owner, who is this process's user, can get at what is in it.
+    /// Whether only its owner, this process's user, can access its content.
     var isPrivate: Bool {
         var status = stat()
         return fstat(descriptor, &status) == 0 && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
     }
 
-    /// The names of what is in it.
+    /// The names of its entries.
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? [] }
 
-    /// Removes files from this very folder, whatever has its name by now.
+    /// Removes files from this very folder, whatever now has its name.
     func remove(_ names: [String]) {
         for name in names { unlinkat(descriptor, name, 0) }
     }
 
-    /// If nobody else uses the folder, calls `tidy`, and removes the folder if that leaves nothing in it. Don't use it afterwards.
+    /// If no other program uses the folder, calls `tidy`, and removes the folder if that leaves it empty. Don't use the object afterwards.
     func leave(_ tidy: () -> Void = {}) {
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
         tidy()
         rmdir(url.path)
-        // What stays may be wanted by others.
+        // Other programs may want a folder that stays.
         flock(descriptor, LOCK_UN)
     }
 }

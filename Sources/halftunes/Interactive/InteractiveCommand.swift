@@ -78,7 +78,6 @@ struct InteractiveCommand {
         return ExitCode.success
     }
 
-    /// Why the program ends.
     private enum End {
         case wish
         case signal(Int32)

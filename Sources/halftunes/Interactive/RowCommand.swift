@@ -4,7 +4,7 @@ enum RowCommand: CaseIterable {
 
     /// The actions that apply to a song, in the order in which the keys are shown.
     ///
-    /// - Parameter download: nil if nothing of it has been downloaded.
+    /// - Parameter download: nil if none of the song has been downloaded.
     static func applicable(to download: Download?, isPlaying: Bool) -> [RowCommand] {
         switch download?.state {
         case nil, .cancelled: [.download]

@@ -27,13 +27,11 @@ struct Screen {
     }
 
     let source: String
-    /// Where downloads go.
     let folder: URL
     private(set) var mode = Mode.typing("")
     private(set) var rows: [Row] = []
     private(set) var selected = 0
     private(set) var downloads: [URL: Download] = [:]
-    /// The song being played.
     private(set) var playing: URL?
     /// The latest news; gone when another row is selected.
     private var news: String? = "Try bach, beethoven, folk or dance."
@@ -105,7 +103,7 @@ struct Screen {
         }
     }
 
-    /// The song's file is gone: it can be downloaded again.
+    /// Called when the song's file is gone: it can be downloaded again.
     mutating func forget(_ id: URL) {
         guard let download = downloads.removeValue(forKey: id) else { return }
         news = "\(path(of: download.item)) is gone; d downloads it again."

@@ -1,6 +1,5 @@
 import Foundation
 
-/// Draws a `Screen`.
 struct ScreenView {
     let columns: Int
     let rows: Int

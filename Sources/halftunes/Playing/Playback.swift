@@ -59,7 +59,7 @@ final class Playback: Sendable {
     private func waitForEnd() -> Ending {
         var information = siginfo_t()
         while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
-        // Under the lock, so that no signal goes to a process that gets the same number next.
+        // Under the lock, so that no signal goes to a later process with the same number.
         return state.withLock { state in
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}

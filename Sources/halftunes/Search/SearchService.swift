@@ -60,7 +60,7 @@ final class SearchService: Sendable {
         return components.url
     }
 
-    /// No more than were asked for, and nothing of an answer that is too long: the catalogue isn't trusted.
+    /// Returns no more tracks than requested, and none from an answer that is too long: the catalogue isn't trusted.
     private func tracks(matching term: String, limit: Int) async throws -> [Track] {
         guard let url = Self.url(api: api, term: term, limit: limit) else { throw URLError(.badURL) }
         let (bytes, response) = try await session.bytes(from: url)

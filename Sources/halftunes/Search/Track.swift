@@ -26,7 +26,6 @@ struct Track: Codable, Equatable, Sendable {
     var title: String { "\(trackName) – \(artistName)" }
 }
 
-/// The response to a search.
 struct SearchResult: Codable, Sendable {
     var resultCount: Int
     var results: [Track]

@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import Foundation
 import Glibc
 
-/// Standard output and error, unbuffered. The work goes on without a reader, but the program doesn't claim success then.
+/// Standard output and error, unbuffered. Work continues without a reader, but the program then doesn't claim success.
 enum Console {
     private static let lostOutput = Mutex(false)
 
@@ -20,7 +20,7 @@ enum Console {
         write(line + "\n")
     }
 
-    /// A line. Text of a server's can't control the terminal with it.
+    /// Prints a line. Text from a server can't control the terminal with it.
     static func printError(_ message: String) {
         write("halftunes: \(message.printable)\n", to: STDERR_FILENO)
     }

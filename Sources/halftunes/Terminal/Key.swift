@@ -1,4 +1,3 @@
-/// A key on the keyboard.
 enum Key: Equatable {
     case character(Character)
     /// With the control key; the letter in lower case.

@@ -113,7 +113,7 @@ enum PlainLine: Equatable {
         return overflows ? bytes / max(1, total / 100) : hundredfold / total
     }
 
-    /// Parses a line that `text` has written about the file `name`; nil for anything else.
+    /// Parses a line that `text` wrote about the file `name`; nil for anything else.
     init?(_ line: some StringProtocol, about name: String) {
         guard line.hasPrefix("\(name): ") else { return nil }
         let text = line.dropFirst(name.count + 2)

@@ -34,7 +34,7 @@ final class Signals {
 
     /// How often the program was asked to end.
     private final class Wishes: @unchecked Sendable {
-        // @unchecked: it's touched on one queue only.
+        // @unchecked: touched only on one queue.
         var count = 0
     }
 

@@ -38,7 +38,7 @@ struct TerminalReporter: DownloadReporter {
         !download.isBusy && notes[download.id] == nil
     }
 
-    /// The running ones, and how many are waiting for a place.
+    /// The running downloads, and how many are waiting for a place.
     private var lines: [String] {
         let unfinished = order.compactMap { downloads[$0] }
         let active = unfinished.filter { if case .waiting = $0.state { false } else { true } }

@@ -1,6 +1,5 @@
 import Foundation
 
-/// Text for a terminal.
 extension String {
     /// Without control and formatting characters: text from the network must not control the terminal, nor reverse the text around it.
     var printable: String {

@@ -5,7 +5,7 @@ import Foundation
 /// An upload of a recording to a catalogue.
 struct RecordingUpload: Sendable {
     enum Event: Sendable {
-        /// The catalogue can resume it.
+        /// The catalogue can resume the upload.
         case offered
         /// It continues at this byte, after a pause or a lost connection.
         case resumed(at: Int64)
@@ -17,7 +17,7 @@ struct RecordingUpload: Sendable {
 
     private let task: URLSessionUploadTask
 
-    /// Begins at once.
+    /// Starts at once.
     ///
     /// - Parameters:
     ///   - resumeData: From an earlier upload of `file` with the same folder; nil to start from the beginning.
@@ -50,7 +50,7 @@ struct RecordingUpload: Sendable {
         session.finishTasksAndInvalidate()
     }
 
-    /// Ends it. Returns what another upload can resume from; nil if the catalogue hasn't offered that.
+    /// Ends the upload. Returns the data from which another can resume; nil if the catalogue hasn't offered that.
     func pause() async -> Data? {
         await task.cancelByProducingResumeData()
     }
@@ -60,7 +60,7 @@ struct RecordingUpload: Sendable {
         private static let longestAnswer = 1 << 16
 
         private struct Progress {
-            /// Where the last request with a rest of the body began, as it says itself.
+            /// The offset stated by the last request that sent the rest of a body.
             var offset: String?
             var body = Data()
         }
@@ -87,7 +87,7 @@ struct RecordingUpload: Sendable {
             totalBytesSent: Int64,
             totalBytesExpectedToSend: Int64
         ) {
-            // The request says where it continues. What is sent again, because it was lost, doesn't count.
+            // The request says where it continues. Bytes resent because they were lost don't count.
             let request = task.currentRequest
             let offset = request?.httpMethod == "PATCH" ? request?.value(forHTTPHeaderField: "Upload-Offset") : nil
             let resumed = progress.withLock { progress in

@@ -20,9 +20,9 @@ struct UploadPauseFolder {
     private let shared: SharedFolder
     private let api: URL
 
-    /// Makes the folder, accessible to its owner only.
+    /// Makes the folder, accessible only to its owner.
     ///
-    /// - Throws: If it can't be made, or what is there isn't such a folder: others could read what is put there, or put something there.
+    /// - Throws: If it can't be made, or what is there isn't such a folder: other users could read its files, or add some.
     init(beside file: URL, for api: URL) throws {
         self.api = api
         shared = try SharedFolder(URL(fileURLWithPath: file.path + Self.suffix, isDirectory: true))
@@ -34,7 +34,7 @@ struct UploadPauseFolder {
 
     private var note: URL { url.appendingPathComponent(Self.noteName, isDirectory: false) }
 
-    /// nil if there is none for the catalogue, or none any more: the session removes its files when an answer ends the upload.
+    /// nil if there is none for the catalogue, or no longer one: the session removes its files when an answer ends the upload.
     var resumeData: Data? {
         guard let content: Content = try? PrivateFile.read(note, Self.limits), content.api == api,
             privateFiles.contains(where: { content.resumeData.range(of: Data($0.utf8)) != nil })
@@ -46,12 +46,12 @@ struct UploadPauseFolder {
         try PrivateFile.write(Content(api: api, resumeData: resumeData), Self.limits, to: note, by: url)
     }
 
-    /// Removes the folder if there is nothing in it, and nobody else uploads from it.
+    /// Removes the folder if it is empty and no other program uploads from it.
     func tidy() {
         shared.leave()
     }
 
-    /// Whichever catalogue it is for, unless somebody else uploads from it. What somebody else has put there stays.
+    /// Removes the folder and its files, whichever catalogue they are for, unless another program uploads from it. Foreign files stay.
     func remove() {
         shared.leave {
             shared.remove(privateFiles + shared.names.filter(PrivateFile.isTemporary) + [Self.noteName])

@@ -1,7 +1,7 @@
 import CurlNetworking
 import Foundation
 
-/// Uploads one file until it is there, has failed, or a signal asks to stop; then it is paused.
+/// Uploads one file until it has arrived or failed, or a signal asks to stop; then the upload is paused.
 struct UploadRun {
     private enum Event: Sendable {
         case upload(RecordingUpload.Event)
@@ -56,7 +56,7 @@ struct UploadRun {
         return ExitCode.failure
     }
 
-    /// nil if it can't be had: the upload can't be paused then.
+    /// nil if there can't be one: the upload then can't be paused.
     private mutating func pauseFolder() -> UploadPauseFolder? {
         do {
             return try UploadPauseFolder(beside: file, for: api)
@@ -79,7 +79,7 @@ struct UploadRun {
             if let folder, let resumeData = (error as? URLError)?.uploadTaskResumeData {
                 _ = keep(resumeData, folder)
             } else if case .status = error as? UploadError {
-                // The session knows after which answers there is something to resume, and has kept its files then.
+                // The session knows which answers leave something to resume, and has then kept its files.
                 folder?.tidy()
             } else {
                 folder?.remove()

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Receives what a `BodyDecoding` decodes. All calls on the loop.
+/// Receives the bytes that a `BodyDecoding` decodes. All calls are on the loop.
 protocol BodyDecodingOwner: AnyObject {
     /// Whether more may be delivered now.
     var mayDecode: Bool { get }
@@ -12,7 +12,7 @@ protocol BodyDecodingOwner: AnyObject {
     /// Called after each turn, outside of libcurl, even if nothing was decoded because `mayDecode` was false.
     func decodingAdvanced()
 
-    /// The body can't be decoded any further. The last call. Outside of libcurl.
+    /// Called when the body can't be decoded any further. The last call. Outside of libcurl.
     func decodingFailed(_ error: URLError)
 }
 
@@ -21,14 +21,14 @@ protocol BodyDecodingOwner: AnyObject {
 /// Bytes are decoded on arrival as far as the loop's round allows. The rest waits here for later turns, between which the loop serves other
 /// transfers, or for the consumer. Steps that could take long run on another thread, one at a time.
 ///
-/// `@unchecked Sendable`: everything is touched on the loop alone; the other thread gets a `DistantStep`.
+/// `@unchecked Sendable`: everything is touched only on the loop; the other thread gets a `DistantStep`.
 final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     private enum State {
         /// All bytes that have arrived are decoded.
         case idle
         /// Bytes wait for the next turn.
         case waiting
-        /// Another thread is decoding some of it.
+        /// Another thread is decoding some of the body.
         case elsewhere
         /// Bytes wait until the owner calls `proceed()`.
         case stopped
@@ -38,7 +38,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
 
     private let codings: [ContentCoding]
     private let url: URL?
-    /// The response is a part (206), so its coded data may end anywhere.
+    /// Whether the response is a part (206), so that its coded data may end anywhere.
     private let isPart: Bool
     private let loop: EventLoop
     private weak var owner: (any BodyDecodingOwner)?
@@ -78,7 +78,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         self.owner = owner
     }
 
-    /// Some of the received bytes have yet to be decoded.
+    /// Whether some of the received bytes have yet to be decoded.
     var isBusy: Bool {
         switch state {
         case .idle, .ended: false
@@ -86,10 +86,10 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         }
     }
 
-    /// Waits for the owner to call `proceed()`.
+    /// Whether it waits for the owner to call `proceed()`.
     var isStopped: Bool { if case .stopped = state { true } else { false } }
 
-    /// More is waiting than libcurl delivers between two checks of its pause flag.
+    /// Whether more is waiting than libcurl delivers between two checks of its pause flag.
     var isFull: Bool { input.count > Self.maximumInput }
 
     /// In bytes: slightly more than libcurl delivers at once through a small `ReceiveBuffer`.
@@ -104,18 +104,18 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         }
     }
 
-    /// The body has ended. Throws if it is incomplete in its codings.
+    /// Called at the end of the body. Throws if it is incomplete in its codings.
     func finish() throws(URLError) {
         guard !isPart, let decoder else { return }
         try result { () throws(ContentDecodingError) in try decoder.finish() }.get()
     }
 
-    /// The owner can take more.
+    /// Called when the owner can take more.
     func proceed() {
         if case .stopped = state { wait() }
     }
 
-    /// The owner wants nothing more.
+    /// Called when the owner wants nothing more.
     func end() {
         state = .ended
         input = CodedInput()

@@ -8,14 +8,14 @@ struct CodedInput {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Copies `bytes` in.
+    /// Appends a copy of `bytes`.
     mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
         pieces.append(Data(bytes))
         count += bytes.count
     }
 
-    /// Empty if nothing waits.
+    /// The first piece; empty if there is none.
     var first: Data { pieces.first ?? Data() }
 
     /// Drops `count` bytes of the first piece, which have been decoded.

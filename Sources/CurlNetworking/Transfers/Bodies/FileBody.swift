@@ -1,11 +1,11 @@
 import CurlTransport
 import Foundation
 
-/// A body in a file, read as it is sent. If the file has become shorter since the upload began, the task fails; what it has grown by is not
-/// sent. Loop only.
+/// A body in a file, read as it is sent. If the file has become shorter since the upload began, the task fails; bytes that it has grown by
+/// aren't sent. Loop only.
 ///
-/// What the system has in memory is read on the loop. From the first read on that would have to wait for the file system, or of which the
-/// system can't tell, another thread reads ahead.
+/// Bytes that the system has in memory are read on the loop. From the first read that would have to wait for the file system, or may have
+/// to, another thread reads ahead.
 final class FileBody: RequestBody {
     let length: Int64?
     /// nil once it is closed.
@@ -61,7 +61,7 @@ final class FileBody: RequestBody {
     }
 }
 
-/// What follows in a file.
+/// The rest of a file.
 private final class FileRest: BlockingSource {
     private let file: ReadableFile
     private var position: Int64

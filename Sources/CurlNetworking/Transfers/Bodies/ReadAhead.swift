@@ -6,7 +6,7 @@ protocol BlockingSource: AnyObject {
     /// Puts the next bytes into `buffer`. Returns how many; 0 at the end. Not called again after that, nor after it has thrown.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> Int
 
-    /// Nothing more is wanted. Not called if nothing was ever read.
+    /// Called when nothing more is wanted. Not called if nothing was ever read.
     func close()
 }
 
@@ -23,10 +23,10 @@ final class ReadAhead: @unchecked Sendable {
     private struct State {
         var buffer = Pieces()
         var phase = Phase.untouched
-        /// The loop is to be told when there are bytes.
+        /// Whether the loop is to be told when there are bytes.
         var isAwaited = false
 
-        /// Takes what a read has put into `bytes`.
+        /// Takes the result of a read into `bytes`.
         mutating func take(_ read: Result<Int, URLError>, from bytes: UnsafeMutableRawBufferPointer) {
             switch read {
             case .success(0): phase = .ended(.complete)
@@ -56,8 +56,8 @@ final class ReadAhead: @unchecked Sendable {
         case failed(URLError)
     }
 
-    /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep all that was ever in it as long as it
-    /// isn't empty.
+    /// Bytes in order, in pieces that are released as they are taken: a single `Data` would keep everything that was ever in it until it is
+    /// empty.
     private struct Pieces {
         private(set) var count = 0
         private var pieces = Fifo<Data>()
@@ -104,7 +104,7 @@ final class ReadAhead: @unchecked Sendable {
 
     // MARK: - The loop's side
 
-    /// Bytes that come after the source has failed are not delivered any more.
+    /// Bytes that arrive after the source has failed are no longer delivered.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
         let found: Result<BodyRead, URLError> = state.withLock { state in
             if state.buffer.count > 0 { return .success(.bytes(state.buffer.take(into: buffer))) }
@@ -143,7 +143,7 @@ final class ReadAhead: @unchecked Sendable {
 
     // MARK: - The reader's side
 
-    /// Makes a thread read until enough is buffered, unless one does. Any thread.
+    /// Makes a thread read until enough is buffered, unless one already does. Any thread.
     private func startReading() {
         let starts = state.withLock { state in
             guard case .idle = state.phase, state.buffer.count < Self.highMark else { return false }

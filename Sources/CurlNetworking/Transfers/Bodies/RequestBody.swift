@@ -22,7 +22,6 @@ enum BodyRead: Equatable {
     case notYet
 }
 
-/// A body in memory.
 final class DataBody: RequestBody {
     private let data: Data
     private var position = 0
@@ -56,7 +55,7 @@ final class RemainingBody: RequestBody {
     private let start: Int64
     private var position: Int64 = 0
 
-    /// Closes `whole` with itself. nil if it has no such place.
+    /// Closes `whole` with itself. nil if `whole` can't be read from there.
     ///
     /// - Parameter length: In bytes; nil for everything that follows.
     init?(_ whole: any RequestBody, from start: Int64, length: Int64? = nil) {

@@ -1,11 +1,11 @@
 import Foundation
 
 /// A body from an `InputStream`, which may block: another thread reads ahead. It can't be restarted. Nothing touches the stream before the
-/// body is asked for bytes: a request that ends before that leaves it as it was. Loop only.
+/// body is asked for bytes: a request that ends earlier leaves the stream untouched. Loop only.
 final class StreamedBody: RequestBody {
     let length: Int64?
     private let ahead: ReadAhead
-    /// Whether bytes have been asked for, and the stream isn't what it was.
+    /// Whether bytes have been requested: the stream is no longer untouched.
     private(set) var hasBegun = false
     private var delivered: Int64 = 0
 
@@ -19,7 +19,7 @@ final class StreamedBody: RequestBody {
     }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> BodyRead {
-        // Whether one that has to be empty is so has been found out before, and a thread may still be at it.
+        // Whether a stream that has to be empty is so was checked before, and a thread may still be reading it.
         guard length != 0 else { return .bytes(0) }
         hasBegun = true
         let read = try ahead.read(into: buffer)
@@ -36,8 +36,8 @@ final class StreamedBody: RequestBody {
         ahead.close()
     }
 
-    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. Closes it: nothing
-    /// else of it is needed. On another thread, because reading the stream may block.
+    /// Calls `found` with nil if `stream` has ended, or else with an error: the stream has more bytes, or has failed. Closes the stream,
+    /// which isn't needed any further. On another thread, because reading may block.
     static func findEnd(of stream: InputStream, url: URL?, found: @escaping @Sendable (URLError?) -> Void) {
         nonisolated(unsafe) let source = StreamSource(stream, length: 0, url: url)
         WorkThreads.blocking.run {
@@ -69,10 +69,10 @@ private final class StreamSource: BlockingSource {
         self.url = url
     }
 
-    /// With the last bytes, one byte more than the announced length is requested. If it comes, none of them are returned, so the body isn't
-    /// sent completely: bytes beyond its length would be taken for another request. A stream that blocks there gets time to end.
+    /// With the last bytes, requests one byte more than the announced length. If that arrives, none of them are returned, so the body isn't
+    /// sent completely: the server would take bytes beyond its length for another request. A stream that blocks there gets time to end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> Int {
-        // The first time, which ends with bytes or the stream's end. Later, a subclass's status may still say that it isn't open.
+        // Only in the first read, which ends with bytes or the stream's end. Later, a subclass's status may still say that it isn't open.
         if position == 0, stream.streamStatus == .notOpen { stream.open() }
         let bytes = buffer.bindMemory(to: UInt8.self)
         let wanted = wanted(of: buffer.count)
@@ -102,7 +102,7 @@ private final class StreamSource: BlockingSource {
 
     func close() { stream.close() }
 
-    /// Foundation's getter of the error traps unless there is one, as with a stream that another task has used and closed.
+    /// Foundation's getter traps unless there is an error, as with a stream that another task has used and closed.
     private var failure: URLError {
         guard stream.streamStatus == .error, let reason = stream.streamError else {
             return URLError(.requestBodyStreamExhausted, url, "The body's stream failed.")

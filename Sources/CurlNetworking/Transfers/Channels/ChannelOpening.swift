@@ -1,9 +1,9 @@
 import CurlTransport
 import Foundation
 
-/// The opening of a transfer's channel: what a proxy says on the way, what TLS asks, and what a failure means. Loop only.
+/// The opening of a transfer's channel: a proxy's answers on the way, TLS's questions, and the meaning of a failure. Loop only.
 struct ChannelOpening {
-    /// What opening takes.
+    /// The input of `begin`.
     struct Order {
         let options: ChannelOptions
         let hooks: TransferHooks?
@@ -25,7 +25,7 @@ struct ChannelOpening {
         if order.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
     }
 
-    /// Begins to connect. If it throws, nothing has begun.
+    /// Starts to connect. If this throws, nothing was started.
     func begin(_ order: Order, for delegate: any ChannelDelegate) throws(URLError) -> Channel {
         do throws(TransferFailure) {
             return try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: delegate)
@@ -40,7 +40,7 @@ struct ChannelOpening {
         return tunnel?.receive(lines: line) ?? .accepted
     }
 
-    /// Why the transfer fails when the channel has failed; a proxy's refusal is noted in `ending`.
+    /// Returns the transfer's error after the channel has failed, and notes a proxy's refusal in `ending`.
     func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
         if tunnel?.isMalformed == true { return .invalidTunnelAnswer(url) }
         guard let refusal = tunnel?.refusal(before: failure) else { return URLError(failure, url: url) }
@@ -49,13 +49,13 @@ struct ChannelOpening {
         return URLError(failure, url: url, refusal: refusal)
     }
 
-    /// Of the program's own options.
+    /// The effect of the program's own options.
     var effect: OptionEffect { hooks?.effect ?? .connection }
 
     /// The question for which TLS was stopped.
     var handshakeQuestion: HandshakeQuestion? { inquiry?.question }
 
-    /// The transfer is over.
+    /// Called when the transfer is over.
     func close() {
         inquiry?.close()
     }

@@ -28,7 +28,6 @@ struct ExchangeLog {
         metrics?.bodySent = Date()
     }
 
-    /// Bytes of the response have arrived.
     mutating func answered(at now: MonotonicTime) {
         answered = answered ?? now
     }

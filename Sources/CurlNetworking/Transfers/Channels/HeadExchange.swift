@@ -1,13 +1,13 @@
 import CurlTransport
 import Foundation
 
-/// What requests have in common for which we speak HTTP/1.1 ourselves: the channel, the request's head, and the response's. Loop only.
+/// The common part of requests for which we speak HTTP/1.1 ourselves: the channel, the request's head, and the response's. Loop only.
 final class HeadExchange {
     private let request: URLRequest
     private let loop: EventLoop
     private var opening: ChannelOpening
     private var reader = HeadReader()
-    /// nil before the beginning, and after the end.
+    /// nil before `begin`, and after the end.
     private(set) var channel: Channel?
     private(set) var isPaused = false
     /// When something last happened.
@@ -43,7 +43,7 @@ final class HeadExchange {
     /// nil without a tunnel.
     var tunnel: ProxyTunnel? { opening.tunnel }
 
-    /// Begins to connect. If it throws, nothing has begun.
+    /// Starts to connect. If this throws, nothing was started.
     func begin(_ order: ChannelOpening.Order, for delegate: any ChannelDelegate) throws(URLError) {
         channel = try opening.begin(order, for: delegate)
     }
@@ -54,7 +54,7 @@ final class HeadExchange {
         return opening.received(tunnelLine: line, on: channel)
     }
 
-    /// Adds the request's head to what the channel, which is open, is to send.
+    /// Adds `text`, the request's head, to the output of `channel`, which is open.
     func send(_ text: String, on channel: Channel) {
         noteActivity()
         let bytes = Array(text.utf8)
@@ -67,7 +67,7 @@ final class HeadExchange {
 
     // MARK: - The response
 
-    /// The next bytes of the response: its head, if that is complete now, and what follows it.
+    /// Takes the next bytes of the response. Returns its head, if now complete, and the bytes after it.
     ///
     /// - Parameter report: Called for each informational response. The transfer may be over after that.
     func receive(
@@ -97,7 +97,7 @@ final class HeadExchange {
 
     // MARK: - The end
 
-    /// Why the transfer fails when the channel has failed.
+    /// The transfer's error after the channel has failed.
     func error(after failure: TransferFailure) -> URLError {
         opening.error(after: failure, &ending)
     }
@@ -107,7 +107,7 @@ final class HeadExchange {
         if let channel { log.settle(channel, at: loop.now) }
     }
 
-    /// The channel, which belongs to the caller from now on.
+    /// Returns the channel, which then belongs to the caller.
     func takeChannel() -> Channel? {
         settleMetrics()
         return channel.take()
@@ -118,7 +118,7 @@ final class HeadExchange {
         opening.close()
     }
 
-    /// Closes everything; returns what the transfer reports.
+    /// Closes everything; returns the ending that the transfer reports.
     func end(_ error: URLError?, isOfNetwork: Bool = true) -> TransferEnding {
         close()
         ending.error = error

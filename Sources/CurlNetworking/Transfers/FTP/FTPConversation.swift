@@ -1,7 +1,8 @@
 import CurlTransport
 import Foundation
 
-/// An `FTPTransfer`'s side towards the server, on FTP's loop: libcurl blocks there, see `FTPConnections`. It reports through its `pipe`.
+/// The side of an `FTPTransfer` that faces the server, on FTP's loop, where libcurl blocks: see `FTPConnections`. It reports through its
+/// `pipe`.
 ///
 /// `@unchecked Sendable`: the variables are touched only on FTP's loop.
 final class FTPConversation: @unchecked Sendable {
@@ -22,7 +23,7 @@ final class FTPConversation: @unchecked Sendable {
     private var stage = Stage.waiting
     private var nudge: Deadline?
     private var isDataFlowing = false
-    /// libcurl was told to send nothing while the task is suspended, and asks for more bytes only after it is told to resume.
+    /// Whether libcurl was told to send nothing while the task is suspended; it asks for more bytes only after it is told to resume.
     private var isSendingHeld = false
     private var sentBytes: Int64 = 0
     private var receivedBytes: Int64 = 0
@@ -47,13 +48,13 @@ final class FTPConversation: @unchecked Sendable {
         if case .running(let easy, _) = stage { easy } else { nil }
     }
 
-    // MARK: - The transfer's wishes, from its loop
+    // MARK: - Requests from the transfer, on its loop
 
     func start() {
         connections.loop.submit { self.begin() }
     }
 
-    /// `FTPPipe.isBlocked` may have changed.
+    /// Called when `FTPPipe.isBlocked` may have changed.
     func pauseChanged() {
         connections.loop.submit { self.applyPause() }
     }
@@ -81,7 +82,7 @@ final class FTPConversation: @unchecked Sendable {
         do throws(TransferFailure) {
             let multi = try connections.currentMulti()
             stage = .running(try multi.start(options, handler: self, hooks: hooks), multi)
-            // An HTTP proxy doesn't speak first: it may have the request for long.
+            // An HTTP proxy doesn't speak first: it may keep the request for long.
             if options.httpProxy == nil { pipe.setPhase(.connecting) }
             nudgeUntilDataFlows()
             // The idle clock begins now.
@@ -92,7 +93,7 @@ final class FTPConversation: @unchecked Sendable {
         }
     }
 
-    /// Makes libcurl look at its connections again and again until data flows: see `CurlQuirks.missesFTPEvents`.
+    /// Makes libcurl look at its connections repeatedly until data flows: see `CurlQuirks.missesFTPEvents`.
     private func nudgeUntilDataFlows(after delay: Duration = .milliseconds(20)) {
         stopNudging()
         guard case .running(let easy, let multi) = stage, connections.quirks.missesFTPEvents, !easy.isPaused,
@@ -206,13 +207,13 @@ extension FTPConversation: TransferHandler {
         pipe.post(.finished(error))
     }
 
-    /// Whether the server had given up the kept connection when the first command came. Then libcurl doesn't keep it any longer.
+    /// Whether the server had given up the kept connection by the time the first command arrived. Then libcurl no longer keeps it.
     private func hasComeTooLate(_ failure: TransferFailure) -> Bool {
         guard let easy, easy.usesKeptConnection, !replies.hasAnswer else { return false }
         return replies.farewell != nil || [.sendError, .recvError].contains(failure.code)
     }
 
-    /// On another connection. Nothing of a body has been sent.
+    /// Starts again on another connection. None of the body has been sent.
     private func startAgain() {
         stopNudging()
         stage = .waiting

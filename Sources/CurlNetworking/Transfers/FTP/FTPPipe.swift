@@ -2,7 +2,7 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// What an `FTPConversation` has for its `FTPTransfer`, which is on another loop. Any thread.
+/// Carries events from an `FTPConversation` to its `FTPTransfer`, which is on another loop. Any thread.
 final class FTPPipe: Sendable {
     enum Event {
         case head(ResponseHead)
@@ -19,11 +19,11 @@ final class FTPPipe: Sendable {
         var isWakeScheduled = false
         /// Set by the task.
         var isPaused = false
-        /// More is waiting for the reader than should be.
+        /// Whether more is waiting for the reader than should be.
         var isFull = false
-        /// FTP's loop, which may have been waiting for another server, has begun the transfer.
+        /// Whether FTP's loop, which may have been waiting for another server, has begun the transfer.
         var hasBegun = false
-        /// libcurl's own can be asked for on FTP's loop alone, which may be waiting for another server.
+        /// libcurl's own phase is available only on FTP's loop, which may be waiting for another server.
         var phase = TransferPhase.preparing
     }
 
@@ -49,7 +49,7 @@ final class FTPPipe: Sendable {
         state.withLock { $0.next() }
     }
 
-    /// Notes that the reader is done with bytes of the body. True if the conversation may go on.
+    /// Notes that the reader is done with bytes of the body. True if the conversation may continue.
     func consumed(_ count: Int) -> Bool {
         state.withLock { state in
             guard state.body.consumed(count) else { return false }
@@ -71,7 +71,7 @@ final class FTPPipe: Sendable {
         state.withLock { $0.phase = phase }
     }
 
-    /// The server, or its proxy, has said something.
+    /// Called when the server, or its proxy, replies.
     func noteReply() {
         state.withLock { if $0.phase == .connecting { $0.phase = .securing } }
     }

@@ -7,20 +7,20 @@ import Foundation
 /// parsed as HTTP.
 struct FTPReplies {
     private let offset: Int64
-    /// An upload's head comes at its end, as in HTTP.
+    /// Whether the head comes at the end, as an upload's does.
     private let comesAtEnd: Bool
-    /// Whether the server's announcement may say how long what it sends is.
+    /// Whether the server's announcement may give the length of the data.
     private let mayAnnounceSize: Bool
     private var size: Int64?
     private var lastModified: String?
     private var hasDataConnection = false
     private var proxy: HeadParser?
     private var isComplete = false
-    /// How many bytes of data the head has announced; nil if there is no head yet, or it is a proxy's or an upload's, or doesn't say it.
+    /// How many bytes of data the head has announced; nil if there is no head yet, or it is a proxy's or an upload's, or doesn't say.
     private(set) var announcedLength: Int64?
     /// Whether the server has answered a command.
     private(set) var hasAnswer = false
-    /// The reply with which the server has ended the session; nil if it hasn't.
+    /// The reply with which the server ended the session; nil if it hasn't.
     private(set) var farewell: String?
 
     init(offset: Int64 = 0, comesAtEnd: Bool = false, mayAnnounceSize: Bool = true) {
@@ -31,7 +31,7 @@ struct FTPReplies {
 
     /// Takes one or more lines: after a pause, libcurl delivers everything that arrived meanwhile at once.
     ///
-    /// - Parameter isProxys: Whether a proxy says them, over HTTP.
+    /// - Parameter isProxys: Whether a proxy sent them, over HTTP.
     mutating func consume(lines: UnsafeRawBufferPointer, isProxys: Bool) -> HeadParser.Event {
         if proxy != nil || (isProxys && !isComplete && lines.hasPrefix("HTTP/")) {
             let event = (proxy ?? HeadParser()).consuming(lines, into: &proxy)
@@ -71,7 +71,7 @@ struct FTPReplies {
         return .incomplete
     }
 
-    /// Called when data arrives: also of a server that hasn't announced it. nil if the head has been reported already.
+    /// Called when data arrives, even from a server that hasn't announced it. nil if the head has been reported already.
     mutating func dataBegins() -> ResponseHead? {
         guard !isComplete, proxy == nil, !comesAtEnd else { return nil }
         isComplete = true

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// One transfer from or to an FTP server: the side of the task, on its loop. An `FTPConversation` talks to the server, on a loop of FTP's.
+/// One transfer from or to an FTP server: the task's side, on its loop. An `FTPConversation` talks to the server, on one of FTP's loops.
 ///
 /// `@unchecked Sendable`: the variables are touched only on the loop.
 final class FTPTransfer: Transfer, @unchecked Sendable {
@@ -69,7 +69,8 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
         reportEvents()
     }
 
-    /// How much is reported in one turn of the loop: pieces of up to 64 KiB. More may come all the time, as fast as a slow disk takes it.
+    /// How many events are reported in one turn of the loop, with pieces of up to 64 KiB. More may keep arriving as fast as a slow disk
+    /// takes them.
     private static let eventsPerTurn = 16
 
     private func reportEvents() {

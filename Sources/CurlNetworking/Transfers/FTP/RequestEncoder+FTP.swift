@@ -21,7 +21,7 @@ extension RequestEncoder {
         }
         let (text, credentials) = try transportURL(of: url, at: origin)
         guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url, "The URL is too long.") }
-        // Each goes into a line of its own: a line break would turn the rest into commands.
+        // Each is sent on its own line: a line break would turn the rest into commands.
         if let credentials,
             (credentials.user + credentials.password).unicodeScalars.contains(where: { $0.value < 0x20 })
         {

@@ -6,7 +6,7 @@ struct BodySending {
         case refused
         /// The body has nothing to read yet.
         case starved
-        /// The same, and the server's answer is an error: libcurl has been told to continue, because it may mean to send no more.
+        /// The same, and the server's answer is an error: libcurl has been told to continue, because it may not intend to send more.
         case answered
         /// The same, and the server has closed the connection: the transfer ends when libcurl asks again.
         case lost
@@ -18,7 +18,7 @@ struct BodySending {
     let (hasBody, hasContent): (Bool, Bool)
     /// In bytes.
     private(set) var count: Int64 = 0
-    /// libcurl has received all of it.
+    /// Whether libcurl has received all of it.
     private(set) var isComplete: Bool
     private(set) var wait = Wait.none
 
@@ -28,7 +28,7 @@ struct BodySending {
         isComplete = body?.length == 0
     }
 
-    /// libcurl has taken so many bytes; none at the end of a body.
+    /// Notes that libcurl has taken `length` bytes; 0 at the end of a body.
     mutating func took(_ length: Int) {
         wait = .none
         count += Int64(length)
@@ -41,7 +41,8 @@ struct BodySending {
 
     var isStarved: Bool { wait == .starved || wait == .answered }
 
-    /// The server's answer is an error. True if libcurl has to be told to continue: once, because it may as well ask for more of the body.
+    /// Called when the server's answer is an error. True if libcurl has to be told to continue: once, as it may ask for more of the body
+    /// instead.
     mutating func answered() -> Bool {
         guard wait == .starved else { return false }
         wait = .answered
@@ -52,7 +53,7 @@ struct BodySending {
         wait = .refused
     }
 
-    /// True if the delegate has refused more since the last time.
+    /// True if the delegate has refused more since the last call.
     mutating func takeRefusal() -> Bool {
         guard wait == .refused else { return false }
         wait = .none

@@ -1,19 +1,19 @@
 import CurlTransport
 
-/// The HTTP version that a response must be of, by what is known of its connection.
+/// The HTTP version that a response must have, given what is known about its connection.
 enum ConnectionVersion {
     case http1
     /// Without TLS and without negotiation.
     case http2
     case unknown
 
-    /// The version spoken without TLS; unknown if the program sets its own options, which may bring about either.
+    /// The version spoken without TLS; unknown if the program sets its own options, which may lead to either.
     init(of order: HTTPTransfer.Order) {
         self = order.hooks?.configure != nil ? .unknown : order.options.speaksHTTP2WithoutTLS ? .http2 : .http1
     }
 
-    /// libcurl goes by the version that a response claims. One over HTTP/1.1 that claims to be HTTP/2 would make it send other requests on the
-    /// connection at the same time, or never use that again; and where HTTP/2 was wanted, others may be sent at the same time already.
+    /// libcurl goes by the version that a response claims. One over HTTP/1.1 that claims to be HTTP/2 would make it send other requests on
+    /// the connection concurrently, or never reuse it; and where HTTP/2 was wanted, others may already be sent concurrently.
     func complaint(aboutStatusLine line: UnsafeRawBufferPointer) -> String? {
         switch self {
         case .http1 where line.hasPrefix("HTTP/2"): "The response claims to be HTTP/2, and isn't."

@@ -7,7 +7,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     let loop: EventLoop
     unowned let delegate: any TransferDelegate
 
-    // A request looks at these some thirty times: unchecked, that saves 1 % of its instructions.
+    // A request accesses these some thirty times: leaving them unchecked saves 1 % of its instructions.
     @exclusivity(unchecked) private(set) var stage: Stage
     @exclusivity(unchecked) private var receiving = ResponseReceiving()
     private var sending: BodySending
@@ -30,7 +30,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private var clock: ActivityClock
     private var inquiry: HandshakeInquiry?
 
-    /// The input of `start()`. A class, because a payload of an enum is copied whenever it is looked at.
+    /// The input of `start()`. A class, because a payload of an enum is copied on every access.
     final class Order {
         let options: TransferOptions
         let hooks: TransferHooks?
@@ -130,7 +130,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func bodyBecameReadable() { continueIfAllowed() }
 
-    /// An unwanted body has an end of its own.
+    /// An unwanted body has its own time limit.
     var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.last : nil }
 
     var phase: TransferPhase {
@@ -142,8 +142,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// libcurl may still be sending what it was given long ago, and doesn't tell of lines that are incomplete. A request that waits for room on
-    /// the connections has nothing to be silent.
+    /// libcurl may still be sending bytes that it was given long ago, and doesn't report incomplete lines. A request that waits for room on
+    /// the connections has no server that could be silent.
     func hasMovedUnseen() -> Bool {
         guard let easy else { return false }
         if easy.phase == .resolving, easy.connections?.isFull == true {
@@ -164,7 +164,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if !speaksHTTP1(easy) { multi.breakConnection(of: easy, silentFor: loop.now - clock.last) }
     }
 
-    /// The request has a body, and the response hasn't begun.
+    /// Whether the request has a body, and the response hasn't begun.
     private var isSending: Bool { sending.hasBody && receiving.head == nil }
 
     // MARK: - TransferHandler
@@ -176,7 +176,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     var isAnswered: Bool { receiving.head != nil }
 
-    /// A line has said enough.
+    /// Once a line has arrived, watching is over.
     var answerWatch: AnswerWatch? { circumstances.hasHeard ? nil : watch }
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
@@ -232,8 +232,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Whether no other request shares the connection; false if that isn't certain.
     private func speaksHTTP1(_ easy: EasyHandle) -> Bool { version(of: easy) == .http1 }
 
-    /// The server has broken off its response, and libcurl has sent the request again, which versions before 7.80 can't be kept from: what
-    /// follows would be taken for the rest of the first response.
+    /// Called when the server broke off its response and libcurl sent the request again, which can't be prevented before 7.80: what follows
+    /// would be taken for the rest of the first response.
     private func receivedAnotherHead() -> ReceiveVerdict {
         if case .discard = receiving.route { return .abort }
         abortError = URLError(.brokenOff, url: request.url)
@@ -267,8 +267,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// Whether a response comes in place of the 100 for which the body waits. The server may go on waiting for the body, and would take the
-    /// next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is kept from sending the request again.
+    /// Whether a response arrived instead of the 100 that the body waits for. The server may still be waiting for the body, and would take
+    /// the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from sending the request
+    /// again.
     private func leavesBodyUnsent(_ head: ResponseHead) -> Bool {
         sending.hasContent && sending.count == 0 && head.status != 417
             && request.value(forHTTPHeaderField: "Expect") != nil
@@ -309,7 +310,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// The next bytes of the body, as the delegate gets it.
+    /// Delivers the next bytes of the body, decoded if need be.
     func deliver(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         receiving.count += Int64(bytes.count)
         try delegate.transfer(self, received: bytes)
@@ -348,7 +349,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// Whether the server has answered with an error before it had the body, over HTTP/2 and where libcurl is kept from ending it then.
+    /// Whether the server answered with an error before it had the body, over HTTP/2 and where libcurl is kept from ending the body at that
+    /// point.
     private var isRefused: Bool {
         guard let head = receiving.head, easy?.ignoresResponseLength == true else { return false }
         return head.status >= 400 && head.status != 417
@@ -366,7 +368,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         return true
     }
 
-    /// libcurl asks for more of the body, and the transfer ends.
+    /// Has libcurl ask for more of the body, which ends the transfer.
     func transferLostConnection() {
         guard isStarved else { return }
         sending.lostConnection()
@@ -388,20 +390,20 @@ final class HTTPTransfer: Transfer, TransferHandler {
             isPaused = true
         }
         if endIfUnwanted() { return }
-        // After an error libcurl mostly sends no more, and yet, before version 8.7, it waits for that until it is told to continue.
+        // After an error libcurl usually sends no more, yet before version 8.7 it waits for more until it is told to continue.
         if isStarved, let head = receiving.head, head.status >= 300, sending.answered() { continueTransfer() }
         delegate.transferSettled(self)
     }
 
-    /// Has libcurl go on with a body of tiny pieces in the loop's next round. Outside of libcurl.
+    /// Has libcurl continue with a body of tiny pieces in the loop's next round. Outside of libcurl.
     private func restFromPieces() {
         _ = easy?.setPaused(true)
         loop.schedule(Deadline { [weak self] in self?.continueIfAllowed() }, at: loop.now)
     }
 
-    /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body is
-    /// still being sent, it is never worth it: sending the rest would be pointless, perhaps to a server that doesn't read it. Outside of
-    /// libcurl.
+    /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body
+    /// is still being sent, reading is never worth it: sending the rest would be pointless, perhaps to a server that doesn't read it.
+    /// Outside of libcurl.
     private func endIfUnwanted() -> Bool {
         guard case .discard = receiving.route, easy != nil, abortError == nil,
             receiving.discarding.end == nil, let head = receiving.head
@@ -449,7 +451,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         complete(failure)
     }
 
-    /// The failure as what it is, where libcurl can't know. Notes what that says about sending the request again.
+    /// Corrects the failure where libcurl can't know the cause, and notes what that says about sending the request again.
     private func interpret(_ failure: TransferFailure) -> TransferFailure {
         if sending.wait == .lost { return failure.ofUnsentBody }
         if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfAnswer(failure) {
@@ -461,7 +463,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         return ReplayPolicy.mayBeLoss(failure) ? .noHead : failure
     }
 
-    /// The transfer is over, and the delegate has received all of its data.
+    /// Called when the transfer is over, and the delegate has received all of its data.
     func complete(_ failure: TransferFailure?) {
         var error = error(for: failure)
         if error == nil, case .deliver = receiving.route { error = decodingError() }
@@ -471,7 +473,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         finish(error)
     }
 
-    /// The last report.
+    /// Makes the last report.
     func finish(_ error: URLError?) {
         ending.error = error
         ending.head = receiving.head
@@ -502,7 +504,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         _ = easy?.setPaused(false)
     }
 
-    /// Does so unless the delegate or the decoding has had enough.
+    /// Continues unless the delegate or the decoding has had enough.
     private func continueIfAllowed() {
         if !isPaused, decoding?.isBusy != true { continueTransfer() }
     }
@@ -513,10 +515,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
         meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
         meter.metrics.statistics = easy.statistics
-        // libcurl doesn't count what comes together with what it can't read.
+        // libcurl doesn't count bytes that arrive together with bytes it can't parse.
         meter.metrics.statistics?.noteBody(receiving.arrivedCount)
         if sending.hasContent {
-            // libcurl's own is when it began to send the body.
+            // libcurl's own figure is when it began to send the body.
             let start = meter.metrics.start
             meter.metrics.statistics?.responseStarted = receiving.answered.map { .seconds($0.timeIntervalSince(start)) }
         }
@@ -528,7 +530,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private var isWanted: Bool { if case .discard = receiving.route { false } else { true } }
 
-    /// A HEAD with a body: libcurl would wait for a response body. Or the last round of an authentication that would go on.
+    /// Whether the head ends the transfer: libcurl would wait for the body of the response to a HEAD with a body, or go on authenticating.
     private var endsWithHead: Bool {
         request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManyRounds
     }

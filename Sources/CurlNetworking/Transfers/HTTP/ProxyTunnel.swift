@@ -6,19 +6,19 @@ struct ProxyTunnel {
     private var parser = HeadParser()
     /// The latest response. If libcurl authenticates in several rounds, there are several.
     private(set) var head: ResponseHead?
-    /// The latest of them that was a challenge.
+    /// The latest challenge among them.
     private(set) var challenge: ResponseHead?
     private var challengeCount = 0
     /// A nonce may have become stale, and NTLM takes one more round. libcurl would answer any number.
     private static let maximumChallenges = 10
-    /// A response isn't a head of HTTP/1, or is too large for one.
+    /// Whether a response isn't an HTTP/1 head, or is too large for one.
     private(set) var isMalformed = false
-    /// The latest informational one.
+    /// The latest informational response.
     private var interim: ResponseHead?
-    /// The latest call of `receive` has completed the response by which the proxy agrees.
+    /// Whether the latest call of `receive` completed the response by which the proxy agrees.
     private(set) var hasJustOpened = false
 
-    /// Within libcurl, which is kept from answering challenges for ever: after too many, the proxy has refused.
+    /// Within libcurl, which is kept from answering challenges for ever: after too many, the proxy counts as refusing.
     mutating func receive(lines: UnsafeRawBufferPointer) -> ReceiveVerdict {
         hasJustOpened = false
         switch parser.consume(lines: lines) {
@@ -43,15 +43,15 @@ struct ProxyTunnel {
         return .accepted
     }
 
-    /// libcurl has answered a challenge by itself, and was challenged again.
+    /// Whether libcurl has answered a challenge by itself, and was challenged again.
     var hasRefusedAnswer: Bool { challengeCount > 1 }
 
-    /// The proxy's final response, if it refused. libcurl takes an informational one for that, and waits for no other.
+    /// The proxy's final response, if it refused. libcurl takes an informational response for that, and waits for no other.
     var refusal: ResponseHead? {
         (head ?? interim).flatMap { (200..<300).contains($0.status) ? nil : $0 }
     }
 
-    /// The same, if that is why the transfer has failed: a proxy that stopped in the middle of its response, or never finishes it, hasn't
+    /// The same, if that is why the transfer failed: a proxy that stopped in the middle of its response, or never finishes it, hasn't
     /// refused.
     func refusal(before failure: TransferFailure) -> ResponseHead? {
         failure.code == .operationTimedOut || failure.code == .weirdServerReply ? nil : refusal

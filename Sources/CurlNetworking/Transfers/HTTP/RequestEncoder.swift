@@ -52,7 +52,7 @@ enum RequestEncoder {
         guard let body else { return lines }
         // Otherwise libcurl would wait up to a second for the server's permission to send a body.
         if !fields.contains("Expect") { lines.append("Expect:") }
-        // As in the stock module, an upload task's data has the type of the body in whose place it is sent.
+        // As in the stock module, an upload task's data has the type of the body that it replaces.
         let isOwnBody = request.httpBody != nil || body is StreamedBody
         if request.httpMethod == "POST", isOwnBody, body.length != 0, !fields.contains("Content-Type") {
             lines.append("Content-Type: application/x-www-form-urlencoded")
@@ -81,8 +81,8 @@ enum RequestEncoder {
             list = HeaderList(fields.map { "\($0.name): \($0.value)" })
         }
 
-        /// - Parameter asksForPart: The request has a `Range`. A part of a coded body begins in the middle of it, where no decoder can (RFC 9110
-        ///   §14.2).
+        /// - Parameter asksForPart: Whether the request has a `Range`. A part of a coded body begins in the middle of it, where no decoder
+        ///   can (RFC 9110 §14.2).
         static func of(_ settings: SessionSettings, asksForPart: Bool) -> Defaults {
             if settings.configureTransfer != nil { return withoutCodings }
             return asksForPart ? forParts : withCodings
@@ -99,13 +99,14 @@ enum RequestEncoder {
         private static let withoutCodings = Defaults(programFields)
     }
 
-    /// What a request says about this program and its user unless it says something else.
+    /// The fields that describe this program and its user, unless the request sets them itself.
     static let programFields = [
         HeaderField(name: "User-Agent", value: "\(processName) (unknown version) curl/\(CurlLibrary.versionText)"),
         HeaderField(name: "Accept-Language", value: acceptLanguage(Locale.preferredLanguages)),
     ]
 
-    /// The value of a field that every request without a `Range` is sent with, unless it sets the field itself; nil if there is no such field.
+    /// The value of a field that is sent with every request without a `Range`, unless the request sets it itself; nil if there is no such
+    /// field.
     ///
     /// - Parameter name: In any case.
     static func defaultValue(of name: String, _ settings: SessionSettings) -> String? {
@@ -128,8 +129,8 @@ enum RequestEncoder {
 
     // MARK: - The URL
 
-    /// The URL as libcurl gets it, with the host as `origin` spells it, but for the case of letters, and the user name and password that it
-    /// contained (RFC 3986 §3.2.1).
+    /// The URL as libcurl gets it, with the host as `origin` spells it, except for the case of letters, and the user name and password that
+    /// it contained (RFC 3986 §3.2.1).
     ///
     /// libcurl would decode and map a host in its own way, which depends on the process's locale: perhaps to another host than the one for which
     /// everything here, from pins to proxies, was decided.

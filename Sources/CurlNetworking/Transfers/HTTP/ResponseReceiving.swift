@@ -1,21 +1,21 @@
 import CurlTransport
 import Foundation
 
-/// The receiving of a response: what has come of it, and where it goes. Loop only.
+/// The receiving of a response: the parts that have arrived, and where they go. Loop only.
 struct ResponseReceiving {
     var parser = HeadParser()
     /// The HTTP version expected on a connection without TLS.
     var plainVersion = ConnectionVersion.unknown
-    /// What the program's own options of libcurl affect at most.
+    /// The most that the program's own libcurl options affect.
     var effect = OptionEffect.connection
-    /// The newest head of an authentication that libcurl leads (NTLM, Negotiate): the response, if libcurl doesn't go on.
+    /// The latest head of an authentication that libcurl conducts (NTLM, Negotiate): the response, if libcurl doesn't continue.
     var authenticationHead: ResponseHead?
     /// How many such heads there were.
     var authenticationRounds = 0
-    /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would go on for ever.
+    /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would continue for ever.
     var hasTooManyRounds: Bool { authenticationRounds > 10 }
     var head: ResponseHead?
-    /// Requests that wait in libcurl for a connection may go ahead, and it doesn't notice: since the head has arrived, they can share this
+    /// Whether requests that wait in libcurl for a connection may go ahead unnoticed: now that the head has arrived, they can share this
     /// one, or it turns out that they can't.
     var releasesWaiting = false
     /// When the head arrived, if metrics are wanted.
@@ -25,7 +25,7 @@ struct ResponseReceiving {
     var count: Int64 = 0
     /// Bytes of the body as received, without those that are dropped.
     var arrivedCount: Int64 = 0
-    /// libcurl was told to ignore Content-Length, so nothing has compared it with `arrivedCount` yet.
+    /// Whether libcurl was told to ignore Content-Length, which then has yet to be compared with `arrivedCount`.
     var ignoresLength = false
     var discarding = Discarding()
     var tinyPieces = TinyPieces()
@@ -35,7 +35,7 @@ struct ResponseReceiving {
     /// The reading of a body that is dropped, to keep its connection.
     struct Discarding {
         var count = 0
-        /// When the rest is given up; nil while nothing of that is decided.
+        /// When the rest is given up; nil while that is undecided.
         var end: Deadline?
     }
 }

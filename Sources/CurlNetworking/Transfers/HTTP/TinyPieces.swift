@@ -1,9 +1,9 @@
-/// Keeps a body of many tiny pieces from holding up the loop. libcurl reports each chunk (RFC 9112 §7.1) by itself, which may be millions of
-/// a byte before it returns. While it is paused, it gathers those that it has read, and then reports them in pieces of up to 16 KiB.
+/// Keeps a body of many tiny pieces from holding up the loop. libcurl reports each chunk (RFC 9112 §7.1) separately, perhaps millions of
+/// one byte each before it returns. While it is paused, it gathers those it has read, and then reports them in pieces of up to 16 KiB.
 struct TinyPieces {
     private enum Turn {
         case running(count: Int)
-        /// No more are taken before the next one.
+        /// No more are taken before the next turn.
         case over
     }
 
@@ -11,7 +11,7 @@ struct TinyPieces {
 
     /// In bytes: a larger piece isn't tiny.
     static let maximumSize = 255
-    /// How many are taken in one turn.
+    /// How many tiny pieces are taken in one turn.
     static let maximumCount = 1000
 
     /// Whether a piece of `size` bytes may be taken in this turn.

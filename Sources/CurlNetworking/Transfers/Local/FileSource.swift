@@ -2,7 +2,7 @@ import CurlTransport
 import Foundation
 import Glibc
 
-/// A local file (RFC 8089), read piece by piece. If the file becomes shorter meanwhile, that is an error; what it has grown by is not read.
+/// A local file (RFC 8089), read piece by piece. It is an error if the file becomes shorter meanwhile; bytes that it grows by aren't read.
 final class FileSource: LocalSource {
     private let url: URL
     private var descriptor: Int32 = -1

@@ -11,13 +11,13 @@ protocol LocalSource: AnyObject {
 
 /// Loads a `LocalSource` off the loop, since it may block. The next piece is read when the previous one has been taken.
 ///
-/// `@unchecked Sendable`: everything is touched on the loop alone, but for `content`, which a thread has while `state` says so.
+/// `@unchecked Sendable`: everything is touched only on the loop, except `content`, which a thread has while `state` says so.
 final class LocalTransfer: Transfer, @unchecked Sendable {
     private enum State {
         case idle
         /// A thread has `content`.
         case reading
-        /// It has come while the transfer was paused.
+        /// Found while the transfer was paused.
         case found(Found)
         case closed
     }
@@ -73,7 +73,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
         WorkThreads.namedFiles.run { self.content.close() }
     }
 
-    /// Reports what has been found, as soon as it may.
+    /// Reports what was found, once the transfer isn't paused.
     private func take(_ found: Found) {
         guard let delegate else { return close() }
         guard !isPaused else { return state = .found(found) }

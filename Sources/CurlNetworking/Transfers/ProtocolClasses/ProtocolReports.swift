@@ -1,10 +1,10 @@
 import Foundation
 
 /// The reports of a program's own `URLProtocol` that its task hasn't taken yet, put into an order a task can follow, whatever the class's
-/// own was. A value.
+/// own order was. A value.
 ///
-/// One response comes first, then data, and one end comes last. Of several responses the first counts. Data that came before it waits for
-/// it, and a class that ends without a response gets a plain one: many mocks do either. Anything after the end is dropped.
+/// One response comes first, then data, and one end comes last. Of several responses the first counts. Data that arrives before it waits
+/// for it, and a class that ends without a response gets a plain one: many mocks do either. Anything after the end is dropped.
 struct ProtocolReports {
     enum Report {
         case response(URLResponse, URLCache.StoragePolicy)
@@ -33,7 +33,7 @@ struct ProtocolReports {
     private var hasResponse = false
     /// Whether the class has reported the load's end.
     private(set) var hasEnded = false
-    /// Data that came before the response.
+    /// Data that arrived before the response.
     private var early: [Data] = []
     private var valid: CachedURLResponse?
 
@@ -60,7 +60,7 @@ struct ProtocolReports {
         }
     }
 
-    /// What follows would be added to what the task has already.
+    /// Later data would be added to what the task already has.
     private static func lateRedirect(_ request: URLRequest) -> URLError {
         URLError(.badServerResponse, request.url, "A protocol class has reported a redirect after a response.")
     }
@@ -79,7 +79,7 @@ struct ProtocolReports {
         steps.append(step)
     }
 
-    /// The class takes `challenge` back: if the task hasn't taken it yet, it never will.
+    /// Called when the class takes `challenge` back: if the task hasn't taken it yet, it never will.
     mutating func withdraw(_ challenge: URLAuthenticationChallenge) {
         let rest = steps[position...].filter { step in
             if case .challenge(let other) = step { other !== challenge } else { true }

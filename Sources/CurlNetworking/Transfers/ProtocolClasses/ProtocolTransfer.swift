@@ -2,31 +2,31 @@ import CurlTransport
 import Foundation
 import CurlNetworkingLocks
 
-/// Receives a program's own protocol class's reports other than a response and its body. On the loop; never after the transfer was
+/// Receives the reports of a program's own protocol class, except a response and its body. On the loop; never after the transfer was
 /// cancelled.
 protocol ProtocolReporter: AnyObject {
     /// Converts the request to the form that the classes see; `completion` is called on the loop, at once or later.
     func completeRequest(_ completion: @escaping @Sendable (ProtocolRequest) -> Void)
 
-    /// The task's request changes to this one: the one classes are asked about, or the class's modified version.
+    /// Changes the task's request: to the one that classes are asked about, or to the class's modified version.
     func changeRequest(to request: URLRequest)
 
-    /// No class takes the request, which reverts to `plain`. The last call.
+    /// Called when no class takes the request, which reverts to `plain`. The last call.
     func decline(_ plain: URLRequest?)
 
     /// Whether `stored` may be given to a class that loads `request`: it may be another user's, or another variant.
     func answers(_ stored: StoredResponse, to request: URLRequest) -> Bool
 
-    /// A class takes the request; it starts when `start` is called.
+    /// Called when a class takes the request; loading starts when `start` is called.
     func accept(start: @escaping () -> Void)
 
-    /// The class has reported a redirect from the request `old`. The last call.
+    /// Called when the class reports a redirect from the request `old`. The last call.
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse)
 
-    /// The class asks for a credential; `sender` takes the answer.
+    /// Called when the class asks for a credential; `sender` takes the answer.
     func challenge(_ challenge: URLAuthenticationChallenge, answerTo sender: ChallengeSender)
 
-    /// The class has been told the answer; nil if it has withdrawn its challenge.
+    /// Called when the class was told the answer; nil if it withdrew its challenge.
     func challengeEnded(_ disposition: URLSession.AuthChallengeDisposition?)
 }
 
@@ -41,7 +41,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private let loop: EventLoop
     private let classes: [ProtocolClass]
     private let task: URLSessionTask
-    /// Where a response for the class is looked up; nil for requests that no stored response may answer.
+    /// The cache in which a response for the class is looked up; nil for requests that no stored response may answer.
     private let cache: (any CacheStore)?
 
     var source: HopMetrics.Source { .other }
@@ -133,7 +133,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
     }
 
-    /// The cache has answered, or takes too long.
+    /// Called when the cache answers, or takes too long.
     private func lookedUp(_ stored: StoredResponse?) {
         guard case .lookingUp(let load, let deadline) = stage else { return }
         loop.cancel(deadline)
@@ -221,7 +221,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
 
     // MARK: - Challenges
 
-    /// The answer goes to the class's own sender, on the object's thread; only the first counts.
+    /// The answer goes to the class's own sender, on the object's thread; only the first answer counts.
     private func put(_ challenge: URLAuthenticationChallenge) {
         let identifier = ObjectIdentifier(challenge)
         guard challenges[identifier] == nil else { return }
@@ -235,8 +235,8 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         )
     }
 
-    /// The class gets the answer before anything else, and what it does with it comes after the task's own reaction. nil if the class has
-    /// withdrawn its challenge.
+    /// Passes the answer to the class before anything else; what the class does with it follows the task's own reaction. nil if the class
+    /// has withdrawn its challenge.
     private func end(_ challenge: URLAuthenticationChallenge, _ answer: ChallengeAnswer?) {
         guard let sender = challenges.removeValue(forKey: ObjectIdentifier(challenge)) else { return }
         sender.withdraw()

@@ -5,8 +5,9 @@ import CurlNetworkingLocks
 /// The threads on which one protocol class's objects load. Each runs its run loop, so that timers and streams that an object schedules
 /// there fire.
 ///
-/// A thread takes waiting loads when it is free. Another thread is started only if no waiting load was taken for a while: a class that
-/// blocks a thread delays its own loads briefly, and those of other classes not at all. A thread with no loads ends after a few seconds.
+/// A thread takes waiting loads when it is free. Another thread is started only if no waiting load is taken within `stallInterval`: a class
+/// that blocks a thread delays its own loads briefly, and those of other classes not at all. A thread with no loads ends after a few
+/// seconds.
 final class RunLoopThreads: Sendable {
     /// If a class blocks this many threads, its further loads wait until one returns.
     static let limit = 16
@@ -20,7 +21,7 @@ final class RunLoopThreads: Sendable {
     }
 
     private struct State {
-        /// By number, from `taken` up to `entered`, but for those that have left.
+        /// By number, from `taken` up to `entered`, except those that have left.
         var waiting: [Int: RunLoopExecutor] = [:]
         var numbers: [ObjectIdentifier: Int] = [:]
         var taken = 0
@@ -82,7 +83,7 @@ final class RunLoopThreads: Sendable {
         let (thread, isNew, watches) = state.withLock { state in
             state.enter(executor)
             defer { state.isWatched = true }
-            // Another one for each that waits.
+            // A different one for each waiting executor.
             let idle = state.idle
             let thread = idle.isEmpty ? nil : idle[(state.waiting.count - 1) % idle.count]
             let new = state.members.isEmpty ? state.addThread(of: self) : nil
@@ -92,12 +93,12 @@ final class RunLoopThreads: Sendable {
         if let watches { watch(since: watches) }
     }
 
-    /// `executor` no longer waits for a thread.
+    /// Called when `executor` no longer waits for a thread.
     func remove(_ executor: RunLoopExecutor) {
         state.withLock { $0.remove(executor) }
     }
 
-    /// One of `thread`'s executors is gone.
+    /// Called when one of `thread`'s executors is gone.
     func leave(_ thread: RunLoopThread) {
         state.withLock { state in
             guard let index = state.index(of: thread) else { return }
@@ -149,7 +150,7 @@ final class RunLoopThreads: Sendable {
                 return (nil, [], nil)
             }
             guard state.taken == taken else { return (nil, [], state.taken) }
-            // Those without a load may be blocked as well, in what came later for a load that they have had: `stopLoading`, or a timer.
+            // Idle threads may be blocked, too, in a later call for a load that they have had: `stopLoading`, or a timer.
             let idle = state.idle
             state.isWatched = state.members.count < Self.limit
             return (state.isWatched ? state.addThread(of: self) : nil, idle, state.isWatched ? state.taken : nil)
@@ -199,7 +200,7 @@ final class RunLoopExecutor: Sendable {
         thread?.perform(work)
     }
 
-    /// Gives up all work, and returns true, if none of it has begun: nothing may follow. Any thread.
+    /// If no work has begun, gives all of it up and returns true: no more may follow. Any thread.
     func abandon() -> Bool {
         // With its work, which is freed outside of the lock.
         let former = place.withLock { place in
@@ -237,12 +238,12 @@ final class RunLoopThread: @unchecked Sendable {
         var work: [RunLoopExecutor.Work] = []
         /// nil unless the thread runs.
         var alarm: Alarm?
-        /// The run loop has a call of `drain` that it hasn't made yet.
+        /// Whether the run loop has yet to make a call of `drain`.
         var isDrainScheduled = false
     }
 
-    /// What other threads wake the run loop with, as CFRunLoop's own locks allow: `perform` alone doesn't wake it. The timer is the thread's
-    /// only one, because Foundation never frees a timer's memory.
+    /// The means by which other threads wake the run loop, as CFRunLoop's own locks allow: `perform` alone doesn't wake it. The timer is
+    /// the thread's only one, because Foundation never frees a timer's memory.
     private struct Alarm {
         nonisolated(unsafe) let runLoop: RunLoop
         nonisolated(unsafe) let timer: Timer
@@ -254,7 +255,7 @@ final class RunLoopThread: @unchecked Sendable {
 
     private var depth = 0
 
-    /// How long it stays without work, in seconds.
+    /// How long the thread stays without work, in seconds.
     private static let idleTime: TimeInterval = 5
 
     init(of threads: RunLoopThreads) {
@@ -282,7 +283,7 @@ final class RunLoopThread: @unchecked Sendable {
     private func scheduleDrain(_ inbox: inout Inbox) {
         guard let alarm = inbox.alarm, !inbox.isDrainScheduled else { return }
         inbox.isDrainScheduled = true
-        // Not in the timer's block: a loop that an object runs in there doesn't fire the same timer.
+        // Not in the timer's block: a run loop that an object runs within it doesn't fire the same timer.
         alarm.runLoop.perform { [weak self] in self?.drainAsScheduled() }
         alarm.timer.fireDate = .distantPast
     }
@@ -300,7 +301,7 @@ final class RunLoopThread: @unchecked Sendable {
             drain()
             _ = runLoop.run(mode: .default, before: Date(timeIntervalSinceNow: Self.idleTime))
         } while !threads.dismiss(self)
-        // What an executor's last caller added before letting go of it. Nothing can be added after that.
+        // Work that an executor's last caller added before releasing it. None can be added after that.
         drain()
         inbox.withLock { $0.alarm = nil }
         timer.invalidate()
@@ -326,7 +327,7 @@ final class RunLoopThread: @unchecked Sendable {
         inbox.withLock { inbox in
             guard !inbox.work.isEmpty else { return nil }
             let next = inbox.work.removeFirst()
-            // If an object runs the loop in `next`, the others are done there.
+            // If an object runs the loop in `next`, the remaining work is done there.
             if !inbox.work.isEmpty { scheduleDrain(&inbox) }
             return next
         }

@@ -1,9 +1,9 @@
 import CurlTransport
 
-/// When to close a connection whose both directions are closed on this side. A value without side effects; loop only.
+/// Decides when to close a connection that this side has closed in both directions. A value without side effects; loop only.
 ///
-/// Closed at once, a connection is reset if something on it is unread or still arrives, and what the other side hasn't taken yet is lost (RFC
-/// 9112 §9.6). So what arrives is read and dropped until the other side ends, too, but no longer than this says.
+/// A connection closed at once is reset if input on it is unread or still arrives, and bytes that the other side hasn't taken yet are lost
+/// (RFC 9112 §9.6). So input is read and dropped until the other side ends, too, but no longer than this allows.
 struct LingeringClose {
     enum Verdict: Equatable {
         /// Look again after `interval`.

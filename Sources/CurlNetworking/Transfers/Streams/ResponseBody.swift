@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// Receives what a `ResponseBody` finds. All calls on the loop.
+/// Receives a `ResponseBody`'s content. All calls are on the loop.
 protocol ResponseBodyOwner: AnyObject {
     var isPaused: Bool { get }
     /// Whether more may be delivered now.
@@ -14,7 +14,7 @@ protocol ResponseBodyOwner: AnyObject {
     func bodyEnded(_ error: URLError?)
 }
 
-/// The body of a response that arrives on a channel: its framing removed, and decoded. Loop only.
+/// The body of a response that arrives on a channel: decoded, with its framing removed. Loop only.
 final class ResponseBody {
     private enum State {
         case arriving
@@ -78,7 +78,6 @@ final class ResponseBody {
         }
     }
 
-    /// The connection has ended.
     func reachedEnd() {
         guard case .arriving = state else { return }
         guard message.mayEnd else {

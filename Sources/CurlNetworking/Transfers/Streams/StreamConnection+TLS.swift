@@ -30,7 +30,7 @@ extension StreamConnection {
     private static let injection =
         "There are unread bytes in plain text that came before TLS was begun."
 
-    /// More bytes have arrived, or the delegate has answered.
+    /// Called when more bytes arrive, or the delegate answers.
     func advanceTLS() {
         switch security {
         case .handshake(let tls): shakeHands(tls)
@@ -75,7 +75,7 @@ extension StreamConnection {
 
     /// Carries the connection through other threads.
     ///
-    /// `@unchecked Sendable`: the connection is used on the loop only.
+    /// `@unchecked Sendable`: the connection is used only on the loop.
     private final class Answered: @unchecked Sendable {
         weak var connection: StreamConnection?
 
@@ -117,10 +117,10 @@ extension StreamConnection {
         drain(tls)
     }
 
-    /// The most that is kept of what the other side still sends within TLS, in bytes.
+    /// The most that is kept of the other side's remaining TLS data, in bytes.
     private static let maximumLeftover = 1 << 20
 
-    /// What the other side sent before it ended TLS goes to the next reads.
+    /// Keeps the data that the other side sent before it ended TLS for the next reads.
     private func drain(_ tls: TLSClient) {
         do throws(TransferFailure) {
             while true {
@@ -145,7 +145,7 @@ extension StreamConnection {
 
     private static let talkative = "The server doesn't end TLS, and sends more than is kept."
 
-    /// The stream continues in plain text; or it fails with the next read or write for which nothing is left.
+    /// Continues the stream in plain text, or has it fail at the next read or write for which nothing is left.
     func endTLS(_ next: Security) {
         guard case .ending = security else { return }
         security = next
@@ -158,7 +158,7 @@ extension StreamConnection {
 }
 
 extension TransferFailure {
-    /// The server has closed the connection during the TLS handshake, or before it.
+    /// The server closed the connection during the TLS handshake, or before it.
     static var noHandshake: TransferFailure {
         let text = "The server closed the connection before the TLS handshake was done."
         return TransferFailure(code: .sslConnectError, text: text, phase: .securing)

@@ -3,10 +3,9 @@ import Foundation
 
 /// The owner of a stream's connection. Loop only.
 protocol StreamConnectionOwner: AnyObject {
-    /// The stream speaks TLS.
     func streamSecured(_ session: TLSSession?)
 
-    /// The connection is over, and the channel is closed. The last call.
+    /// Called when the connection is over, and the channel is closed. The last call.
     func streamFinished(_ error: URLError?)
 }
 
@@ -14,7 +13,7 @@ protocol StreamConnectionOwner: AnyObject {
 ///
 /// This file moves the bytes; `StreamConnection+TLS.swift` begins and ends TLS.
 final class StreamConnection {
-    /// What is between the channel and the port.
+    /// The layer between the channel and the port.
     enum Security {
         case none
         case handshake(TLSClient)
@@ -23,16 +22,16 @@ final class StreamConnection {
         case established(TLSClient)
         /// Our side has ended TLS, and waits for the other side to do so.
         case ending(TLSClient)
-        /// The other side has closed the connection instead. The port has the bytes that came before; whatever needs more fails.
+        /// The other side closed the connection instead. The port has the earlier bytes; whatever needs more fails.
         case lost(TransferFailure)
     }
 
     /// A handshake's question that waits for its answer.
     ///
-    /// `@unchecked Sendable`: what changes is used only on the loop.
+    /// `@unchecked Sendable`: mutable state is used only on the loop.
     final class Asking: @unchecked Sendable {
         let question: HandshakeQuestion
-        /// Keeps the session as long as an answer is wanted.
+        /// Retains the session as long as an answer is wanted.
         var sender: ChallengeSender?
 
         init(_ question: HandshakeQuestion) {
@@ -47,11 +46,11 @@ final class StreamConnection {
         let origin: Origin
         /// How long a TLS handshake may take.
         let handshakeTimeout: Duration
-        /// libcurl speaks TLS on the connection, with the server or with a proxy, so the socket alone is of no use.
+        /// Whether libcurl speaks TLS on the connection, with the server or with a proxy, so that the socket alone is of no use.
         let isEncrypted: Bool
     }
 
-    /// What waits until the system has everything that was written.
+    /// A step that waits until the system has everything that was written.
     private enum FinalStep {
         /// The connection's write side ends.
         case finishSending
@@ -71,13 +70,13 @@ final class StreamConnection {
     private var sendingCount = 0
     /// In order.
     private var finalSteps = Fifo<FinalStep>()
-    /// How many of the last bytes of the write side only say that it ends: TLS's alert, and FIN.
+    /// How many of the last bytes sent only announce the end: TLS's alert, and FIN.
     private var closingCount = 1
     private(set) var hasReachedEnd = false
-    /// What was decrypted while nothing could be read: between our end of TLS and the other side's.
+    /// Data decrypted while nothing could be read: between our end of TLS and the other side's.
     var leftover = Data()
     private var isServing = false
-    /// Schedules a round in which more is written; nothing is until then.
+    /// Schedules a round in which more is written; nothing is written before it.
     private lazy var writeSoon = Deadline { [weak self] in self?.serve() }
     /// Set once both directions are closed.
     private var lingering: LingeringClose?
@@ -134,7 +133,7 @@ final class StreamConnection {
         guard channel != nil else { return }
         let tls: TLSClient? = if case .established(let tls) = security { tls } else { nil }
         close()
-        // What has arrived can still be read.
+        // Received bytes can still be read.
         while let tls, case (.bytes, let bytes)? = try? tls.read(most: .max) { port.received(bytes) }
         owner.streamFinished(error)
     }
@@ -145,7 +144,7 @@ final class StreamConnection {
 
     // MARK: - Bytes
 
-    /// The most steps with writes in one turn, because other connections wait, too.
+    /// The most steps with writes in one turn; other connections are waiting, too.
     private static let maximumSteps = 16
 
     /// Moves bytes for as long as it can: in a loop, since a step can make another one possible.
@@ -179,7 +178,7 @@ final class StreamConnection {
         }
     }
 
-    /// Gives the port what it wants. True if it got something.
+    /// Gives the port the bytes it wants. True if it got any.
     private func decrypt() -> Bool {
         guard port.wantedCount > 0 else { return false }
         do throws(TransferFailure) {
@@ -206,7 +205,7 @@ final class StreamConnection {
         return true
     }
 
-    /// The most that the channel gets at once, in bytes, since it copies them.
+    /// The most bytes that the channel gets at once, since it copies them.
     private static let sentAtOnce = 128 * 1024
 
     private func write(to channel: Channel) -> Bool {
@@ -223,7 +222,7 @@ final class StreamConnection {
                 sendingCount = piece.count
                 flush(tls)
             case .lost(let failure): throw failure
-            // What is meant for TLS must not be sent in the clear.
+            // Data meant for TLS must not be sent in the clear.
             case .handshake, .asking, .ending: return false
             }
             return true
@@ -247,7 +246,7 @@ final class StreamConnection {
 }
 
 extension StreamConnection: ChannelDelegate {
-    /// The channel was open before.
+    /// The channel is already open.
     func channelOpened(_ channel: Channel) {}
 
     /// The server may have said why it closes the connection.
@@ -256,7 +255,7 @@ extension StreamConnection: ChannelDelegate {
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         switch security {
         case .none:
-            // Last words, which no read has asked for: a caller may have taken bytes that came before them.
+            // Last words, which no read has asked for: a caller may have taken earlier bytes.
             if port.wantedCount == 0 { port.takeWishes() }
             port.received(Data(bytes))
         case .lost: return
@@ -312,7 +311,7 @@ extension StreamConnection: StreamCarrier {
             tls.close()
             closingCount += flush(tls)
         }
-        // The channel may also have bytes of its last owner's.
+        // The channel may also have bytes of its previous owner.
         takeFinalSteps()
     }
 
@@ -326,7 +325,7 @@ extension StreamConnection: StreamCarrier {
     }
 
     func begin(_ transition: StreamPort.Queue.Transition) {
-        // The channel still has some of a write of which nobody knows how much has been sent.
+        // The channel still has part of a write, and it is unknown how much of that was sent.
         if let failure = port.failure { return fail(failure) }
         switch transition {
         case .startTLS: startTLS()
@@ -348,9 +347,9 @@ extension StreamConnection: StreamCarrier {
         if hasReachedEnd { finishLingering(on: channel) } else { channel.discardInput(expendable: closingCount) }
     }
 
-    /// The other side has ended, so nothing can reset the connection any more: the system sends the rest by itself.
+    /// Called when the other side has ended: nothing can reset the connection now, and the system sends the rest by itself.
     private func finishLingering(on channel: Channel) {
-        // The end of TLS may still be here.
+        // The end of TLS may still be unsent.
         if channel.unsentCount == 0 { finish(nil) }
     }
 

@@ -5,7 +5,7 @@ extension TLSClient {
     /// The most that is decrypted at once, in bytes: four records (RFC 8446 §5.1).
     private static let decryptedAtOnce = 64 * 1024
 
-    /// Decrypts what has arrived, up to `count` bytes. What comes before a bad record is returned; the next call throws.
+    /// Decrypts received bytes, up to `count`. Data before a bad record is returned; the next call throws.
     func read(most count: Int) throws(TransferFailure) -> (Reading, Data) {
         var reading = Reading.needsInput
         let data = try Data.filled(upTo: min(count, Self.decryptedAtOnce)) { buffer throws(TransferFailure) in

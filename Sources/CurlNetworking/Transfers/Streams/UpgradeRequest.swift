@@ -4,7 +4,7 @@ import Foundation
 /// A request with an `Upgrade` field, written to a channel piece by piece. Loop only.
 final class UpgradeRequest {
     enum Step {
-        /// There is more, once the channel has sent what it has.
+        /// There is more, once the channel has sent its output.
         case wrote
         /// The body has no bytes at the moment, and will report when it does.
         case waits
@@ -37,7 +37,7 @@ final class UpgradeRequest {
     /// The length of a chunk's size, written with 8 digits, and its line end.
     private static let chunkHead = 10
 
-    /// Adds the next bytes of the body to what the channel is to send.
+    /// Adds the next bytes of the body to the channel's output.
     func write(to channel: Channel) throws(URLError) -> Step {
         guard !isComplete else { return .complete }
         guard let body else { return end() }
@@ -67,7 +67,7 @@ final class UpgradeRequest {
         return .complete
     }
 
-    /// The rest of the body isn't sent.
+    /// Drops the rest of the body.
     func abandon() {
         isComplete = true
         close()

@@ -20,7 +20,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         case awaitingAnswer
         /// The server switches before it has the whole request, and still gets the rest.
         case sendingRest(ResponseHead, Data)
-        /// It is still being decided what becomes of the response.
+        /// The decision about the response is pending.
         case held(ResponseHead, Data)
         /// A 101, about which the delegate is still deciding.
         case switched(Data)
@@ -102,7 +102,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     var lastActivity: MonotonicTime? {
         switch state {
         case .open: nil
-        // The time that a decision takes isn't the server's.
+        // The time that a decision takes doesn't count as the server's.
         case .held, .switched: loop.now
         case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: heads.activity
         }
@@ -169,7 +169,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         }
     }
 
-    /// The server doesn't want the rest of the request, and may close the connection while it is being sent.
+    /// Called when the server doesn't want the rest of the request, and may close the connection meanwhile.
     private func stopSending() {
         sending.abandon()
         heads.channel?.stopSending()
@@ -183,7 +183,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         case .awaitingAnswer: receiveHead(bytes)
         case .receiving(let body):
             body.receive(bytes)
-            // Until those are decoded, the server waits.
+            // The server waits until those bytes are decoded.
             updateReading()
         case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
         }
@@ -298,7 +298,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         finish(error.with(phase: phase))
     }
 
-    /// The last report.
+    /// Makes the last report.
     private func finish(_ error: URLError?) {
         if case .over = state { return }
         heads.settleMetrics()

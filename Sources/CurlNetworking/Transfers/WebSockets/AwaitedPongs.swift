@@ -1,7 +1,7 @@
 /// The callers whose pings the web socket's server hasn't answered yet, in order. A value.
 struct AwaitedPongs<Waiter> {
     private var waiters = Fifo<Waiter>()
-    /// The payload of the last ping; those before it count down from there.
+    /// The payload of the last ping; earlier ones count down from it.
     private var last: UInt32 = 0
 
     /// Returns the payload for the waiter's ping.

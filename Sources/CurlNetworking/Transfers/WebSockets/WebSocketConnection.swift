@@ -3,7 +3,7 @@ import Foundation
 
 /// The owner of a web socket's connection. Loop only.
 protocol WebSocketConnectionOwner: AnyObject {
-    /// The connection is over, and the channel is closed. The last call.
+    /// Called when the connection is over, and the channel is closed. The last call.
     func webSocketFinished(_ ending: WebSocketCloseHandshake.Ending, _ failure: TransferFailure?)
 }
 
@@ -14,9 +14,9 @@ final class WebSocketConnection {
     private unowned let owner: any WebSocketConnectionOwner
     private let loop: EventLoop
 
-    // Receiving. Each message looks at these several times: unchecked, that saves 4 % of an echo's instructions.
+    // Receiving. Each message accesses these several times: leaving them unchecked saves 4 % of an echo's instructions.
     @exclusivity(unchecked) private var assembler: WebSocketAssembler
-    /// Bytes that have arrived, and can't be parsed before the program has taken some messages.
+    /// Received bytes that can't be parsed before the program has taken some messages.
     @exclusivity(unchecked) private var rest: [UInt8] = []
 
     // Sending
@@ -24,16 +24,16 @@ final class WebSocketConnection {
     /// The payload of the server's last ping, if that hasn't been answered yet.
     private var pong: [UInt8]?
     private var pongs = AwaitedPongs<WebSocketExchange.Waiter<Void>>()
-    /// The senders of messages that have been encoded completely, and that the system hasn't taken completely.
+    /// The senders of messages that have been encoded completely, but not yet taken completely by the system.
     private var underWay: [WebSocketExchange.Waiter<Void>] = []
-    /// The sender of the message that is encoded in part.
+    /// The sender of the partly encoded message.
     private var current: WebSocketExchange.Waiter<Void>?
     private var isPumping = false
-    /// The loop gives it a turn in a later round.
+    /// Whether the loop gives it a turn in a later round.
     private var hasTurn = false
     /// Sends on the callers' threads while this connection has nothing to send; nil if only the loop can send.
     private let sender: WebSocketSender?
-    /// The line is lent: others may use `sender`.
+    /// Whether the line is lent: other threads may use `sender`.
     private var isLent = false
 
     // The end
@@ -43,9 +43,9 @@ final class WebSocketConnection {
     private var sentBeforeWait = 0
     private var failure: TransferFailure?
 
-    /// The most that waits for the system, in bytes, in addition to one frame.
+    /// The most bytes that wait for the system, in addition to one frame.
     private static let maximumUnsent = 64 * 1024
-    /// The most that is inflated in one step, in bytes: a thousand times that may come out (RFC 1951 allows 1,032).
+    /// The most bytes that are inflated in one step: the output may be a thousand times as large (RFC 1951 allows 1,032).
     private static let inflatedAtOnce = 512
     /// How much longer it takes to compress than to decompress.
     private static let compressionCost = 4
@@ -79,15 +79,15 @@ final class WebSocketConnection {
         loop.atEndOfRound(delivery)
     }
 
-    // MARK: - What the owner brings
+    // MARK: - Calls from the owner
 
-    /// The web socket is open, and its exchange has been told.
+    /// Called when the web socket is open, and its exchange has been told.
     func start(isPaused: Bool) {
         exchange.setPaused(isPaused, atEndOfRound)
         proceed()
     }
 
-    /// The program wants something, or has taken messages.
+    /// Called when the program wants something, or has taken messages.
     func proceed() {
         readRest()
         pump()
@@ -138,7 +138,7 @@ final class WebSocketConnection {
         if left > 0 { rest = Array(bytes.suffix(left)) }
     }
 
-    /// - Parameter isLast: Nothing more will come.
+    /// - Parameter isLast: Whether nothing more will arrive.
     private func hasEnough(isLast: Bool) -> Bool { isLast ? exchange.isOverfull : exchange.isFull }
 
     /// Reads frames until the program has enough, or this round has no time left for inflating. Returns how many bytes are left.
@@ -215,13 +215,13 @@ final class WebSocketConnection {
     /// The server's close frame may already be there, after messages that haven't been received.
     private func takeLastWords() {
         takeRest(isLast: true)
-        // The rest of it follows then.
+        // If it has a turn, that takes the rest.
         if !hasTurn { handle(.connectionEnded) }
     }
 
     // MARK: - Sending
 
-    /// Sends what there is to send, as far as there is room for it.
+    /// Sends whatever is waiting, as far as there is room.
     private func pump() {
         guard !isPumping, !closeHandshake.isClosed else { return }
         takeLine()
@@ -254,7 +254,7 @@ final class WebSocketConnection {
 
     private var hasRoom: Bool { closeHandshake.isSending && channel.unsentCount < Self.maximumUnsent }
 
-    /// Compressing and inflating take their turn with the loop's other work: false if that is what is to be done, and has to wait.
+    /// Compressing and inflating take turns with the loop's other work: false if such work is due, and has to wait.
     private func hasTime(if isWork: Bool) -> Bool {
         guard isWork, !loop.decodingTurns.hasTimeLeft else { return true }
         if !hasTurn { loop.decodingTurns.enqueue(self) }
@@ -292,12 +292,12 @@ final class WebSocketConnection {
         encoder.encode(.close, closing.payload, to: channel)
     }
 
-    /// The system has everything that was to be sent.
+    /// Called when the system has everything that was to be sent.
     func sentAll() {
         let waiters = underWay
         underWay = []
         for waiter in waiters { exchange.complete(waiter, .success(()), atEndOfRound) }
-        // Within `flush()`, which also sends what is added meanwhile.
+        // Within `flush()`, which also sends bytes added meanwhile.
         guard !isPumping else { return }
         encodeWaiting()
         lendLine()
@@ -307,7 +307,7 @@ final class WebSocketConnection {
 
     private func handle(_ event: WebSocketCloseHandshake.Event) {
         let actions = closeHandshake.handle(event)
-        // Before the server hears of it, and makes the program act.
+        // Noted before the server hears of it, and makes the program act.
         if case .leaving(let ending) = closeHandshake.state { note(ending) }
         for action in actions {
             switch action {
@@ -336,7 +336,7 @@ final class WebSocketConnection {
         closeDeadline = deadline
         sentBeforeWait = channel.sentCount
         loop.schedule(deadline, at: loop.now + duration)
-        // The server's close frame, or the end of the connection, comes after messages that haven't been received.
+        // The server's close frame, or the end of the connection, follows messages that haven't been received.
         if !closeHandshake.isReceiving {
             takeRest(isLast: false)
             channel.setReading(true)

@@ -13,7 +13,7 @@ struct WebSocketEncoder {
         var isCompressed: Bool
         /// The next byte to encode.
         var offset = 0
-        /// Its first frame has been written.
+        /// Whether its first frame has been written.
         var hasBegun = false
 
         var opcode: WebSocketFrameHeader.Opcode { hasBegun ? .continuation : content.opcode }
@@ -28,10 +28,9 @@ struct WebSocketEncoder {
         self.compressor = compressor
     }
 
-    /// Whether messages may have to be compressed.
     var mayCompress: Bool { compressor != nil }
 
-    /// Part of a message has yet to be written.
+    /// Whether part of a message has yet to be written.
     var isInMessage: Bool { message != nil }
 
     mutating func encode(_ opcode: WebSocketFrameHeader.Opcode, _ payload: [UInt8], to channel: Channel) {
@@ -73,7 +72,7 @@ struct WebSocketEncoder {
         return piece.count
     }
 
-    /// Sends `payload`, which stands for the next `count` of the message's bytes. zlib may have kept them for the next piece.
+    /// Sends `payload`, which stands for the next `count` of the message's bytes. zlib may have held them back for the next piece.
     private mutating func proceed(
         _ message: Message,
         by count: Int,

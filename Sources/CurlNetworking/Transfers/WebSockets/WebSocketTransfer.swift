@@ -8,7 +8,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         let channel: ChannelOpening.Order
         let handshake: WebSocketHandshake
         let head: RequestHead
-        /// The web socket keeps its place at the host.
+        /// Whether the web socket keeps its place at the host.
         let countsInLimits: Bool
         /// How long the server's close frame may take once ours is sent.
         let closeTimeout: Duration
@@ -19,7 +19,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case connecting(Order)
         /// The request is sent.
         case awaitingAnswer(Order)
-        /// The response doesn't open a web socket; why.
+        /// The response doesn't open a web socket, for this reason.
         case answered(WebSocketRefusal)
         /// The response opens a web socket, once its cookies are stored.
         case opening
@@ -97,7 +97,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if case .open(let connection) = state { connection.proceed() }
     }
 
-    /// It has been decided what becomes of a response that was held.
+    /// Called when it is decided what becomes of a held response.
     func proceed(to route: BodyRoute) {
         guard case .answered(let refusal) = state, let head = heads.head else { return }
         act(on: route, head, refusal)
@@ -143,7 +143,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         }
     }
 
-    /// The next bytes of the response's head, and perhaps what follows it.
+    /// Takes the next bytes of the response's head, and perhaps of what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
         do throws(URLError) {
             let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
@@ -232,7 +232,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .open(let connection): connection.failed(failure)
         case .idle, .connecting, .awaitingAnswer, .opening:
             finish(heads.error(after: failure))
-        // Whoever decides about the response doesn't need the connection.
+        // The decision about the response doesn't need the connection.
         case .answered, .over: break
         }
     }
@@ -241,7 +241,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         finish(error.with(phase: heads.head == nil ? .sending : .receiving))
     }
 
-    /// The last report.
+    /// Makes the last report.
     private func finish(_ error: URLError?) {
         if case .over = state { return }
         settleMetrics()
