@@ -1,5 +1,5 @@
-// The structures that functions of zlib and zstd are called with, on which libcurl itself depends. The libraries are found at run time, and
-// their own headers need not be installed.
+// The structures passed to functions of zlib and zstd, on which libcurl itself depends. The libraries are found at run time, and their
+// headers need not be installed.
 #ifndef CLIBCURL_CODINGS_H
 #define CLIBCURL_CODINGS_H
 

@@ -8,7 +8,7 @@
 #error "CurlNetworking needs libcurl 7.76.0 or newer (Debian and Ubuntu: libcurl4-openssl-dev)"
 #endif
 
-// The macros that <curl/curl.h> puts over these functions count arguments and check types; Swift needs the functions.
+// The macros in <curl/curl.h> that hide these functions count arguments and check types; Swift needs the functions.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
@@ -99,8 +99,8 @@ static inline CURLMcode clibcurl_multi_set_socket(CURLM *multi, clibcurl_socket_
 static inline CURLMcode clibcurl_multi_set_timer(CURLM *multi, clibcurl_timer_function value) {
     return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, value);
 }
-// Deprecated because it costs more than curl_multi_socket_action, but without a replacement: the only call that makes libcurl look at
-// sockets that it has forgotten to ask for.
+// Deprecated because it costs more than curl_multi_socket_action, but has no replacement: only this call makes libcurl look at sockets
+// that it forgot to ask for.
 static inline CURLMcode clibcurl_multi_run_all(CURLM *multi, int *running) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -127,10 +127,10 @@ static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 // An enumeration's case in older headers, a macro in newer ones (8.14 has it so): Swift gives the two different types.
 static const long CLIBCURL_USESSL_ALL = (long)CURLUSESSL_ALL;
 
-// Deprecated by the headers of 7.85 and newer. Its replacement CURLOPT_PROTOCOLS_STR says the same, but is parsed for every request.
+// Deprecated by the headers of 7.85 and newer. Its replacement CURLOPT_PROTOCOLS_STR does the same, but is parsed for every request.
 enum { CLIBCURL_OPT_PROTOCOLS = CURLOPTTYPE_LONG + 181 };
 
-// Options and facts newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
+// Options and information newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
     CLIBCURL_OPT_CA_CACHE_TIMEOUT = CURLOPTTYPE_LONG + 321,    // 7.87.0
