@@ -117,7 +117,7 @@ final class BodyParts {
             throw URLError(
                 .cannotParseResponse,
                 url,
-                "The head of a part is larger than \(PartParser.largestHead) bytes."
+                "The head of a part has more than \(PartParser.maximumLines) lines or \(PartParser.largestHead) bytes."
             )
         }
     }

@@ -18,6 +18,8 @@ struct PartParser {
 
     /// In bytes.
     static let largestHead = 16 * 1024
+    /// The most lines in the head of a part. Each takes time, and as few as two bytes.
+    static let maximumLines = 100
     private static let largestBoundary = 256
     /// What follows the last boundary.
     private static let lastMark = Array("--".utf8)
@@ -133,6 +135,8 @@ struct PartParser {
     /// The length of the delimiter that `bytes` begin with, 0 if they begin with none, nil if there are too few to decide. The first to
     /// arrive is the server's.
     private mutating func delimiterLength(at bytes: ArraySlice<UInt8>) -> Int? {
+        // All of them begin with one. Most lines that don't are told apart quickly.
+        if let first = bytes.first, first != .hyphen { return 0 }
         for delimiter in delimiters where bytes.prefix(delimiter.count).elementsEqual(delimiter.prefix(bytes.count)) {
             guard bytes.count >= delimiter.count else { return nil }
             if delimiters.count > 1 { delimiters = [delimiter] }
@@ -164,6 +168,7 @@ struct PartParser {
     /// What has arrived of a part's head.
     private struct Head {
         private(set) var bytes: [UInt8] = []
+        private var lineCount = 0
         /// Where the last line begins.
         private var line = 0
 
@@ -176,28 +181,37 @@ struct PartParser {
                 let length = bytes.count - line - 1
                 isComplete = length == 0 || length == 1 && bytes[line] == .carriageReturn
                 line = bytes.count
+                lineCount += 1
             }
             if !isComplete {
                 bytes += rest
                 rest = []
             }
-            guard bytes.count <= PartParser.largestHead else { throw HeadTooLarge() }
+            guard bytes.count <= PartParser.largestHead, lineCount <= PartParser.maximumLines else {
+                throw HeadTooLarge()
+            }
             return isComplete
         }
     }
 
     /// Lines that aren't fields are left out.
     private static func fields(in head: ArraySlice<UInt8>) -> [HeaderField] {
-        head.split(separator: .lineFeed).compactMap { line in
-            guard let colon = line.firstIndex(of: .colon) else { return nil }
-            let name = String(decoding: line[..<colon], as: UTF8.self)
-            let value = String(decoding: line[(colon + 1)...], as: UTF8.self).trimmingCharacters(
-                in: .whitespacesAndNewlines
-            )
-            let isName = !name.isEmpty && line[..<colon].allSatisfy { (0x21...0x7E).contains($0) }
-            guard isName, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
-            return HeaderField(name: name, value: value)
+        head.split(separator: .lineFeed).compactMap(field)
+    }
+
+    private static func field(in line: ArraySlice<UInt8>) -> HeaderField? {
+        guard let colon = line.firstIndex(of: .colon), colon > line.startIndex,
+            line[..<colon].allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        let value = line[(colon + 1)...].drop(while: \.isBlank)
+        guard let last = value.lastIndex(where: { !$0.isBlank }) else {
+            return HeaderField(name: String(decoding: line[..<colon], as: UTF8.self), value: "")
         }
+        guard !value[...last].contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
+        return HeaderField(
+            name: String(decoding: line[..<colon], as: UTF8.self),
+            value: String(decoding: value[...last], as: UTF8.self)
+        )
     }
 
     private static func boundary(in contentType: String) -> String? {
@@ -233,4 +247,6 @@ extension UInt8 {
     fileprivate static let carriageReturn = UInt8(ascii: "\r")
     fileprivate static let hyphen = UInt8(ascii: "-")
     fileprivate static let colon = UInt8(ascii: ":")
+
+    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") || self == .carriageReturn }
 }

@@ -17,6 +17,29 @@ struct LengthTests {
         #expect(directives.contains("private"))
     }
 
+    @Test("A host longer than any name is none, in whatever form")
+    func hosts() throws {
+        for label in ["a.", ".", "A.", "%61.", "%C3%A4."] {
+            let long = try #require(URL(string: "http://x" + String(repeating: label, count: 50_000) + "/"))
+            #expect(Origin(long) == nil)
+        }
+        let longest = String(repeating: "a", count: HostSpelling.maximumLength)
+        #expect(try Origin(#require(URL(string: "http://\(longest)/")))?.host == longest)
+        #expect(try Origin(#require(URL(string: "http://\(longest)a/"))) == nil)
+        let head = ResponseHead(
+            version: "HTTP/1.1",
+            status: 302,
+            fields: [HeaderField(name: "Location", value: "http://\(longest)a/")]
+        )
+        let request = URLRequest(url: try Sample.url("http://example.com/"))
+        guard case .fail(let error) = RedirectPolicy.decision(for: head, to: request, count: 0, unixSocket: { _ in nil })
+        else {
+            Issue.record("a redirect to such a host")
+            return
+        }
+        #expect(error.code == .redirectToNonExistentLocation)
+    }
+
     @Test("An FTP reply with emoji, and the size that it announces")
     func ftpReply() {
         var replies = FTPReplies(offset: 0, mayAnnounceSize: true)

@@ -128,6 +128,19 @@ struct PartParserTests {
         }
     }
 
+    @Test(
+        "As many lines as a head may have are taken, and no more, whether or not they are fields",
+        arguments: ["X: 1", ":", "\u{A0}:"]
+    )
+    func maximumLines(line: String) throws {
+        let lines = String(repeating: line + "\r\n", count: PartParser.maximumLines - 1)
+        let parts = try Self.parts("--frame\r\n" + lines + "\r\nbody")
+        #expect(parts.count == 1 && parts[0].last == "body")
+        #expect(throws: PartParser.HeadTooLarge.self) {
+            _ = try Self.parts("--frame\r\n" + lines + line + "\r\n\r\nbody")
+        }
+    }
+
     @Test("Bytes are handed on as they come, but for what may begin a boundary")
     func asTheyCome() throws {
         var parser = try #require(PartParser(contentType: Self.mixedReplace))

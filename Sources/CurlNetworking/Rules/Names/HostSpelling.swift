@@ -45,18 +45,20 @@ enum HostSpelling {
     private static let longestZone = 15
 
     private static func ascii(_ host: String) -> String? {
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 >= 0x80 || isUnreserved($0) }) else { return nil }
-        if host.utf8.allSatisfy({ $0 < 0x80 }) { return host }
+        guard !host.isEmpty, host.utf8.count <= 4 * maximumLength,
+            host.utf8.allSatisfy({ $0 >= 0x80 || isUnreserved($0) })
+        else { return nil }
         // `URL` maps what it reads, but nothing that is percent-encoded.
-        guard host.utf8.count <= longestHost,
-            let mapped = URL(string: "http://\(host)/")?.host(percentEncoded: false), !mapped.isEmpty
+        let isASCII = host.utf8.allSatisfy { $0 < 0x80 }
+        guard let mapped = isASCII ? host : URL(string: "http://\(host)/")?.host(percentEncoded: false),
+            (1...maximumLength).contains(mapped.utf8.count)
         else { return nil }
         return mapped.utf8.allSatisfy(isUnreserved) ? mapped : nil
     }
 
-    /// In bytes of UTF-8. Finding the ASCII form, whose 255 bytes (RFC 1035 §2.3.4) stand for no more than that, takes quadratic time: a
-    /// server could keep a thread busy with a longer host.
-    private static let longestHost = 4 * 255
+    /// In bytes of ASCII (RFC 1035 §2.3.4), for which there are at most four times as many of UTF-8. A longer name doesn't exist, and comparing
+    /// it with cookies' domains or host patterns, or finding its ASCII form, could keep a thread busy for seconds.
+    static let maximumLength = 255
 
     /// RFC 3986 §2.3. libcurl takes no other characters in a host.
     private static func isUnreserved(_ byte: UInt8) -> Bool {

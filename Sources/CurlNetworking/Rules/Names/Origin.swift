@@ -49,7 +49,9 @@ struct Origin: Hashable, Sendable {
         let parts = text.withUTF8 { bytes -> (Scheme, String, Int)? in
             guard let (scheme, rest) = Self.takeScheme(from: bytes) else { return nil }
             let end = rest.firstIndex { !Self.isPlain($0) } ?? rest.count
-            guard end > 0, let port = Self.port(rest[end...]) else { return nil }
+            guard (1...HostSpelling.maximumLength).contains(end), let port = Self.port(rest[end...]) else {
+                return nil
+            }
             return (scheme, String(decoding: rest[..<end], as: UTF8.self), port)
         }
         guard let (scheme, host, port) = parts, let port = port == 0 ? scheme.defaultPort : port,

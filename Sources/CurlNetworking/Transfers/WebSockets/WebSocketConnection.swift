@@ -141,7 +141,7 @@ final class WebSocketConnection {
     /// - Parameter isLast: Whether nothing more will arrive.
     private func hasEnough(isLast: Bool) -> Bool { isLast ? exchange.isOverfull : exchange.isFull }
 
-    /// Reads frames until the program has enough, or this round has no time left for inflating. Returns how many bytes are left.
+    /// Reads frames until the program has enough, or this round has no time left for them. Returns how many bytes are left.
     private func take(_ bytes: UnsafeRawBufferPointer, isLast: Bool = false) -> Int {
         var input = bytes
         let intake = exchange.intake
@@ -149,7 +149,7 @@ final class WebSocketConnection {
         var hasEnough = isLast ? intake.isOverfull : intake.isFull
         do throws(WebSocketViolation) {
             while closeHandshake.isReceiving {
-                guard !hasEnough, hasTime(if: assembler.inflates) else { return input.count }
+                guard !hasEnough, hasTime() else { return input.count }
                 if let event = try nextEvent(in: &input) {
                     act(on: event)
                     hasEnough = self.hasEnough(isLast: isLast)
@@ -159,7 +159,11 @@ final class WebSocketConnection {
             }
             // After our close frame messages no longer count (§5.5.1), and after the server's nothing does.
             assembler.skipMessages()
-            while closeHandshake.answersPings, let event = try assembler.next(&input) { act(on: event) }
+            while closeHandshake.answersPings {
+                guard hasTime() else { return input.count }
+                guard let event = try nextEvent(in: &input) else { break }
+                act(on: event)
+            }
         } catch {
             handle(.violation(error))
         }
@@ -170,12 +174,11 @@ final class WebSocketConnection {
     private func nextEvent(
         in input: inout UnsafeRawBufferPointer
     ) throws(WebSocketViolation) -> WebSocketAssembler.Event? {
-        guard assembler.inflates else { return try assembler.next(&input) }
-        var piece = UnsafeRawBufferPointer(rebasing: input.prefix(Self.inflatedAtOnce))
+        var piece = assembler.inflates ? UnsafeRawBufferPointer(rebasing: input.prefix(Self.inflatedAtOnce)) : input
         let count = piece.count
         let event = try assembler.next(&piece)
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(count - piece.count))
-        loop.decodingTurns.spend(assembler.takeInflatedCount())
+        loop.decodingTurns.spend(assembler.takeWork())
         return event
     }
 
@@ -248,15 +251,15 @@ final class WebSocketConnection {
 
     private func encodeWaiting() {
         isPumping = true
-        while hasRoom, hasTime(if: encoder.mayCompress), sendNext() {}
+        while hasRoom, !encoder.mayCompress || hasTime(), sendNext() {}
         isPumping = false
     }
 
     private var hasRoom: Bool { closeHandshake.isSending && channel.unsentCount < Self.maximumUnsent }
 
-    /// Compressing and inflating take turns with the loop's other work: false if such work is due, and has to wait.
-    private func hasTime(if isWork: Bool) -> Bool {
-        guard isWork, !loop.decodingTurns.hasTimeLeft else { return true }
+    /// Compressing, and reading frames, take turns with the loop's other work: false if such work is due, and has to wait.
+    private func hasTime() -> Bool {
+        if loop.decodingTurns.hasTimeLeft { return true }
         if !hasTurn { loop.decodingTurns.enqueue(self) }
         hasTurn = true
         return false
@@ -337,10 +340,7 @@ final class WebSocketConnection {
         sentBeforeWait = channel.sentCount
         loop.schedule(deadline, at: loop.now + duration)
         // The server's close frame, or the end of the connection, follows messages that haven't been received.
-        if !closeHandshake.isReceiving {
-            takeRest(isLast: false)
-            channel.setReading(true)
-        }
+        if !closeHandshake.isReceiving { readRest() }
     }
 
     private func timeIsUp() {

@@ -56,6 +56,20 @@ struct WebSocketAssemblerTests {
         events(frames.flatMap(\.bytes), maximum: maximum)
     }
 
+    @Test("Every frame is work, even an empty one that completes nothing")
+    func workOfFrames() throws {
+        var assembler = WebSocketAssembler(maximumMessageSize: 100)
+        let frames = [Frame(0x01)] + Array(repeating: [Frame(0x00), Frame(0x8A)], count: 100).flatMap(\.self)
+        let pongs = try frames.flatMap(\.bytes).withUnsafeBytes { bytes in
+            var (input, pongs) = (bytes, 0)
+            while try assembler.next(&input) != nil { pongs += 1 }
+            return pongs
+        }
+        #expect(pongs == 100)
+        #expect(assembler.takeWork() == frames.count * WebSocketAssembler.workPerFrame)
+        #expect(assembler.takeWork() == 0)
+    }
+
     @Test("Control frames between fragments come first")
     func interleaved() {
         let (seen, violation) = events([
