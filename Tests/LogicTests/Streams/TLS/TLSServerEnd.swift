@@ -25,11 +25,6 @@ final class TLSServerEnd {
     private let connection: OpenSSL.Pointer
     private let (input, output): (OpenSSL.Pointer, OpenSSL.Pointer)
 
-    private static func function<Function>(_ name: String) throws -> Function {
-        guard let function: Function = OpenSSL.function(name) else { throw Failure() }
-        return function
-    }
-
     init(
         _ identity: Identity = Identity(),
         maximumVersion: Int = 0,
@@ -38,8 +33,8 @@ final class TLSServerEnd {
         guard let functions = TLSClientFunctions.loaded, let handshakes = HandshakeFunctions.loaded else {
             throw Failure()
         }
-        let method: @convention(c) () -> OpenSSL.Pointer? = try Self.function("TLS_server_method")
-        let accept: @convention(c) (OpenSSL.Pointer) -> Void = try Self.function("SSL_set_accept_state")
+        let method: @convention(c) () -> OpenSSL.Pointer? = try OpenSSL.function("TLS_server_method")
+        let accept: @convention(c) (OpenSSL.Pointer) -> Void = try OpenSSL.function("SSL_set_accept_state")
         guard let memory = functions.memory(), let method = method(), let context = functions.newContext(method),
             let connection = functions.newConnection(context), let input = functions.newMemory(memory),
             let output = functions.newMemory(memory)
@@ -49,7 +44,7 @@ final class TLSServerEnd {
         (self.functions, self.context, self.connection) = (functions, context, connection)
         (self.input, self.output) = (input, output)
         _ = functions.control(connection, 124, maximumVersion, nil)
-        let setVerify: @convention(c) (OpenSSL.Pointer, Int32, OpenSSL.Pointer?) -> Void = try Self.function(
+        let setVerify: @convention(c) (OpenSSL.Pointer, Int32, OpenSSL.Pointer?) -> Void = try OpenSSL.function(
             "SSL_set_verify"
         )
         setVerify(connection, clientCertificates.rawValue, nil)
@@ -113,7 +108,7 @@ final class TLSServerEnd {
 
     /// Changes the server's key, and perhaps asks the client to change its own (RFC 8446 §4.6.3).
     func updateKeys(asking: Bool) throws {
-        let update: @convention(c) (OpenSSL.Pointer, Int32) -> Int32 = try Self.function("SSL_key_update")
+        let update: @convention(c) (OpenSSL.Pointer, Int32) -> Int32 = try OpenSSL.function("SSL_key_update")
         guard update(connection, asking ? 1 : 0) == 1, shakeHands() else { throw Failure() }
     }
 
@@ -132,9 +127,9 @@ final class TLSServerEnd {
 
     /// Whether the client has shown a certificate.
     func hasClientCertificate() throws -> Bool {
-        let names = ["SSL_get1_peer_certificate", "SSL_get_peer_certificate"]
         typealias Getter = @convention(c) (OpenSSL.Pointer) -> OpenSSL.Pointer?
-        guard let get = names.lazy.compactMap({ OpenSSL.function($0, as: Getter.self) }).first else { throw Failure() }
+        let newer: Getter? = try? OpenSSL.function("SSL_get1_peer_certificate")
+        let get = try newer ?? OpenSSL.function("SSL_get_peer_certificate")
         guard let certificate = get(connection) else { return false }
         functions.freeCertificate(certificate)
         return true
