@@ -33,15 +33,14 @@ final class BeginDateStep: Step, @unchecked Sendable {
         }
         let remaining = context.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
         guard remaining > 0 else { return ask(context) }
-        let loop = context.pool.loop
         do throws(TransferFailure) {
-            try loop.makeReady()
+            try context.pool.loop.makeReady()
         } catch {
             return .fail(URLError(error, url: context.request?.url))
         }
         let look = Deadline { [unowned self, weak context] in context?.proceed(self) }
         state = .delayed(look: look)
-        loop.schedule(look, at: loop.now + Self.nextLook(remaining))
+        context.schedule(look, after: Self.nextLook(remaining))
         return .wait
     }
 
@@ -94,6 +93,6 @@ final class BeginDateStep: Step, @unchecked Sendable {
     }
 
     func stop(_ context: any StepContext) {
-        if case .delayed(let look?) = state { context.pool.loop.cancel(look) }
+        if case .delayed(let look?) = state { context.cancel(look) }
     }
 }

@@ -31,7 +31,7 @@ final class BodyFileStep: Step, @unchecked Sendable {
         case .closed: break
         }
         guard let request = context.request else { return .pass }
-        let part = context.steps.upload?.part(of: request) ?? .whole
+        let part = context.part(of: request)
         guard context.owner.body.isUsed(part, with: request, after: context.steps.redirect) else { return .pass }
         state = .opening
         let resumption = context.steps.upload?.resumption

@@ -96,7 +96,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     }
 
     private func part(of request: URLRequest?, _ context: any StepContext) -> BodyPart {
-        request.flatMap { context.steps.upload?.part(of: $0) } ?? .whole
+        request.map { context.part(of: $0) } ?? .whole
     }
 
     private func unspentStream(of request: URLRequest?, _ context: any StepContext) -> InputStream? {
@@ -159,8 +159,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     }
 
     private func arm(_ deadline: Deadline, _ request: URLRequest, _ context: any StepContext) {
-        let loop = context.pool.loop
-        loop.schedule(deadline, at: loop.now + context.session.settings.idleTimeout(for: request))
+        context.schedule(deadline, after: context.session.settings.idleTimeout(for: request))
     }
 
     /// A suspended task gets all of its time again when it is resumed.
@@ -174,13 +173,13 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     /// Only the first answer counts.
     private func foundEnd(of stream: InputStream, _ error: URLError?, _ context: any StepContext) {
         guard case .findingEnd(let current, let deadline) = state, current === stream else { return }
-        context.pool.loop.cancel(deadline)
+        context.cancel(deadline)
         state = error.map { .failed($0) } ?? .found(stream)
         context.proceed(self)
     }
 
     /// A thread that reads the stream closes it when its read returns.
     func stop(_ context: any StepContext) {
-        if case .findingEnd(_, let deadline) = state { context.pool.loop.cancel(deadline) }
+        if case .findingEnd(_, let deadline) = state { context.cancel(deadline) }
     }
 }

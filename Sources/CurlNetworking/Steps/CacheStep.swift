@@ -120,13 +120,13 @@ final class CacheStep: Step, @unchecked Sendable {
             found(nil, context)
         }
         lookup = .underWay(key, until: deadline)
-        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.lookupTimeout)
+        context.schedule(deadline, after: CacheStores.lookupTimeout)
     }
 
     /// The cache has answered, which may no longer matter.
     private func answered(_ stored: StoredResponse?, _ key: String, _ context: any StepContext) {
         guard case .underWay(key, let deadline) = lookup else { return }
-        context.pool.loop.cancel(deadline)
+        context.cancel(deadline)
         found(stored, context)
     }
 
@@ -463,14 +463,14 @@ final class CacheStep: Step, @unchecked Sendable {
         guard waits ?? false else { return .pass }
         let deadline = Deadline { [unowned self, weak context] in if let context { wrote(context) } }
         write = .underWay(until: deadline)
-        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.storeTimeout)
+        context.schedule(deadline, after: CacheStores.storeTimeout)
         return .wait
     }
 
     /// The response is written, which may no longer matter, or writing takes too long.
     private func wrote(_ context: any StepContext) {
         guard case .underWay(let deadline) = write else { return }
-        context.pool.loop.cancel(deadline)
+        context.cancel(deadline)
         write = .none
         context.proceed(self)
     }
@@ -511,8 +511,8 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func stop(_ context: any StepContext) {
         comparison?.stop(context)
-        if case .underWay(_, let deadline) = lookup { context.pool.loop.cancel(deadline) }
-        if case .underWay(let deadline) = write { context.pool.loop.cancel(deadline) }
+        if case .underWay(_, let deadline) = lookup { context.cancel(deadline) }
+        if case .underWay(let deadline) = write { context.cancel(deadline) }
         (lookup, write) = (.none, .none)
         pending = nil
     }

@@ -51,8 +51,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         self.context = context
         let deadline = Deadline { [unowned self] in retry() }
         state = .waiting(deadline)
-        let loop = context.pool.loop
-        loop.schedule(deadline, at: loop.now + backoff.delay(jitter: .random(in: 0...1)))
+        context.schedule(deadline, after: backoff.delay(jitter: .random(in: 0...1)))
         context.pool.connectivityWaiters.enter(self)
         if isFirst, context.owner.isWatched { context.owner.tell(.isWaitingForConnectivity) }
     }
@@ -72,7 +71,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     func stop(_ context: any StepContext) {
         guard case .waiting(let deadline) = state else { return }
         state = .idle
-        context.pool.loop.cancel(deadline)
+        context.cancel(deadline)
         context.pool.connectivityWaiters.leave(self)
     }
 }

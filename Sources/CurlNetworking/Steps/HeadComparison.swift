@@ -43,7 +43,7 @@ final class HeadComparison: @unchecked Sendable {
     private func setDeadline(_ context: any StepContext) {
         let deadline = Deadline { [weak self, weak context] in if let self, let context { end(with: nil, context) } }
         self.deadline = deadline
-        context.pool.loop.schedule(deadline, at: context.pool.loop.now + CacheStores.lookupTimeout)
+        context.schedule(deadline, after: CacheStores.lookupTimeout)
     }
 
     /// The cache has answered, which may no longer matter, or takes too long.
@@ -64,6 +64,6 @@ final class HeadComparison: @unchecked Sendable {
     }
 
     func stop(_ context: any StepContext) {
-        if let deadline = deadline.take() { context.pool.loop.cancel(deadline) }
+        if let deadline = deadline.take() { context.cancel(deadline) }
     }
 }

@@ -11,7 +11,7 @@ final class ProtocolClassStep: Step, @unchecked Sendable {
 
     func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         guard attempt == .first, let task = context.owner.task, let request = context.request,
-            context.steps.upload?.part(of: request) ?? .whole == .whole
+            context.part(of: request) == .whole
         else { return .pass }
         let settings = context.session.settings
         let classes = settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : settings.protocolClasses

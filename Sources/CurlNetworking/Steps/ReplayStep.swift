@@ -13,7 +13,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         guard let options = plan.options else { return }
         options.maximumSends = ReplayPolicy.maximumSends(
             options.method,
-            isSingle: connection != .any || context.steps.upload?.part(of: plan.request).rest != nil,
+            isSingle: connection != .any || context.part(of: plan.request).rest != nil,
             takesSeveral: options.authenticatesInSteps
         )
     }

@@ -183,6 +183,21 @@ protocol StepOwner: AnyObject, Sendable {
 }
 
 extension StepContext {
+    /// Schedules `deadline` on the task's loop, `delay` from now.
+    func schedule(_ deadline: Deadline, after delay: Duration) {
+        let loop = pool.loop
+        loop.schedule(deadline, at: loop.now + delay)
+    }
+
+    func cancel(_ deadline: Deadline) {
+        pool.loop.cancel(deadline)
+    }
+
+    /// The part of the task's body that `request` sends.
+    func part(of request: URLRequest) -> BodyPart {
+        steps.upload?.part(of: request) ?? .whole
+    }
+
     /// The route to the current request's host.
     var route: ProxyRoute { ticket.map { pool.route(for: $0) } ?? .direct }
 

@@ -83,7 +83,7 @@ final class UploadStep: Step, @unchecked Sendable {
                 context?.proceed(self)
             }
             pause = .underWay(deadline)
-            context.pool.loop.schedule(deadline, at: context.pool.loop.now + delay)
+            context.schedule(deadline, after: delay)
             return .wait
         case .underWay:
             return .wait
@@ -224,7 +224,7 @@ final class UploadStep: Step, @unchecked Sendable {
     }
 
     func stop(_ context: any StepContext) {
-        if case .underWay(let deadline) = pause { context.pool.loop.cancel(deadline) }
+        if case .underWay(let deadline) = pause { context.cancel(deadline) }
         pause = .none
         guard isAnswered, let kept = resumption?.kept?.body else { return }
         let directory = context.session.settings.temporaryDirectory

@@ -17,7 +17,7 @@ struct TransferMaker {
             return try plan.makeTransfer(participants(for: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)
-        let part = steps.upload?.part(of: request) ?? .whole
+        let part = loader.part(of: request)
         let body = try handle.body.make(
             part,
             for: request,
