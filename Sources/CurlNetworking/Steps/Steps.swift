@@ -8,11 +8,11 @@ struct Steps {
     let redirect: RedirectStep
     let connectivity: ConnectivityStep
     let authentication: AuthenticationStep
-    let cookies: CookieStep?
-    let beginDate: BeginDateStep?
-    let bodyFile: BodyFileStep?
-    let bodyStream: BodyStreamStep?
-    let upload: UploadStep?
+    private(set) var cookies: CookieStep?
+    private(set) var beginDate: BeginDateStep?
+    private(set) var bodyFile: BodyFileStep?
+    private(set) var bodyStream: BodyStreamStep?
+    private(set) var upload: UploadStep?
 
     /// The steps of a task that is about to begin.
     ///
@@ -25,15 +25,14 @@ struct Steps {
         ownCookies: (any CookieJar)? = nil,
         ownFile: UploadedFile? = nil
     ) {
-        let cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
-        let beginDate = task.isPutOff ? BeginDateStep() : nil
-        let bodyFile = task.file.map { BodyFileStep($0, expecting: ownFile) }
-        let bodyStream = task.maySendStream ? BodyStreamStep() : nil
-        let upload = task.upload.flatMap { try? $0.get() }
-        let resumed = upload.flatMap { $0.resumption == nil ? nil : $0 }
-        let redirect = RedirectStep()
-        let authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
-        let connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
+        cookies = settings.hasCookies ? CookieStep(own: ownCookies) : nil
+        beginDate = task.isPutOff ? BeginDateStep() : nil
+        bodyFile = task.file.map { BodyFileStep($0, expecting: ownFile) }
+        bodyStream = task.maySendStream ? BodyStreamStep() : nil
+        upload = task.upload.flatMap { try? $0.get() }
+        redirect = RedirectStep()
+        authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
+        connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         var all: [any Step] = []
         all.reserveCapacity(14)
         if case .failure(let error) = task.upload { all.append(RefusalStep(error)) }
@@ -41,7 +40,7 @@ struct Steps {
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
         if settings.transportSecurity != nil { all.append(TransportSecurityStep()) }
-        if let resumed { all.append(ResumedUploadStep(resumed)) }
+        if let upload, upload.resumption != nil { all.append(ResumedUploadStep(upload)) }
         all.append(ProxyStep.shared)
         if task.hasDelegate, CurlLibrary.decidesTrust { all.append(HandshakeStep()) }
         if let bodyFile { all.append(bodyFile) }
@@ -55,9 +54,6 @@ struct Steps {
         all.append(ReplayStep())
         all.append(connectivity)
         self.all = all
-        (self.redirect, self.connectivity, self.authentication) = (redirect, connectivity, authentication)
-        (self.cookies, self.beginDate, self.upload) = (cookies, beginDate, upload)
-        (self.bodyFile, self.bodyStream) = (bodyFile, bodyStream)
     }
 
     /// The same for a stream task, which has no request: only those that concern reaching its host.
@@ -66,7 +62,6 @@ struct Steps {
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
-        (cookies, bodyFile, bodyStream, upload) = (nil, nil, nil, nil)
         let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
         all = if let beginDate { [beginDate] + others } else { others }
     }
@@ -77,7 +72,6 @@ struct Steps {
         redirect = RedirectStep()
         connectivity = ConnectivityStep(waits: false)
         authentication = AuthenticationStep()
-        (cookies, beginDate, bodyFile, bodyStream, upload) = (nil, nil, nil, nil, nil)
     }
 
     /// Whether the begin date has yet to come.
