@@ -427,10 +427,8 @@ final class CacheStep: Step, @unchecked Sendable {
         return .load(transfer(of: candidate, isConfirmed: false, context))
     }
 
-    /// Lets a stored response stand in for that of a server that doesn't respond.
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
-        end(ending, of: request, context)
-    }
+    /// A stored response may stand in for that of a server that doesn't respond.
+    var handlesTimeOuts: Bool { true }
 
     /// Doesn't store the body, which may be incomplete.
     private func leave(_ context: any StepContext) -> EndVerdict {

@@ -40,9 +40,7 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         return isOfAttempt && stoodStill && !context.owner.isCancelled ? .again : .pass
     }
 
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
-        end(ending, of: request, context)
-    }
+    var handlesTimeOuts: Bool { true }
 
     private func wait(after error: URLError, _ context: any StepContext) {
         let isFirst = lastFailure == nil

@@ -22,8 +22,9 @@ protocol Step: AnyObject, Sendable {
     /// The transfer is over; if it succeeded, the response was the task's own.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
 
-    /// The transfer's idle time is up, which ends it unless a step makes up for the unresponsive server. An upload isn't resumed then.
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict
+    /// Whether `end` is also called when the transfer's idle time is up, which ends it unless a step makes up for the unresponsive server.
+    /// An upload isn't resumed then.
+    var handlesTimeOuts: Bool { get }
 
     /// The task is over: the step must stop asking and waiting.
     func stop(_ context: any StepContext)
@@ -36,7 +37,7 @@ extension Step {
     func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict { .pass }
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink { sink }
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict { .pass }
-    func timeOut(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict { .pass }
+    var handlesTimeOuts: Bool { false }
     func stop(_ context: any StepContext) {}
 }
 

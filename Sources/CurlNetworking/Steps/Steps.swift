@@ -140,8 +140,8 @@ struct Steps {
         of request: URLRequest,
         _ context: any StepContext
     ) -> (verdict: EndVerdict, step: Int)? {
-        for (index, step) in all.enumerated() {
-            let verdict = step.timeOut(ending, of: request, context)
+        for (index, step) in all.enumerated() where step.handlesTimeOuts {
+            let verdict = step.end(ending, of: request, context)
             if case .pass = verdict { continue }
             return (verdict, index)
         }
