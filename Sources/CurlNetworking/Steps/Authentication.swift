@@ -41,7 +41,7 @@ struct Authentication {
 
     /// A response with a challenge, waiting for its answer.
     struct Challenged {
-        let held: HoldToken
+        let held = HoldToken()
         let request: URLRequest
         let challenger: Challenger
         let response: TaskResponse

@@ -70,20 +70,14 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             party == .server || received.tunnel == nil
         else { return .pass }
         try context.budget.spendChallenge(at: url)
-        var authentication = state ?? Authentication()
-        let verdict = context.session.authenticationCoordinator.withSpaces { spaces in
-            authentication.noteRefusal(by: challenger, offers, url, &spaces)
-        }
-        state = authentication
-        if verdict == .sendAgain { return .follow(request) }
         let challenged = Authentication.Challenged(
-            held: HoldToken(),
             request: request,
             challenger: challenger,
             response: TaskResponse(received.head, at: url),
             offers: offers
         )
-        return .hold(hold(challenged, context))
+        guard let held = hold(challenged, at: url, context) else { return .follow(request) }
+        return .hold(held)
     }
 
     /// Looks for a credential if the proxy has refused a tunnel for lack of one.
@@ -98,29 +92,34 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         } catch {
             return .fail(error)
         }
-        var authentication = state ?? Authentication()
         // The connection may have been closed before libcurl could answer with the proxy's credential.
-        if !ending.refusesAnswer { authentication.tunnelCredential = nil }
-        let verdict = context.session.authenticationCoordinator.withSpaces {
-            authentication.noteRefusal(by: challenger, offers, url, &$0)
-        }
-        state = authentication
-        if verdict == .sendAgain { return .follow(request) }
+        if !ending.refusesAnswer { state?.tunnelCredential = nil }
         let challenged = Authentication.Challenged(
-            held: HoldToken(),
             request: request,
             challenger: challenger,
             response: TaskResponse(head, at: url),
             isInTunnel: true,
             offers: offers
         )
-        return .hold(hold(challenged, context))
+        guard let held = hold(challenged, at: url, context) else { return .follow(request) }
+        return .hold(held)
     }
 
-    /// Looks for a credential once libcurl has returned.
-    private func hold(_ challenged: Authentication.Challenged, _ context: any StepContext) -> HoldToken {
-        let held = challenged.held
+    /// Notes what the challenge to a request for `url` refuses, and looks for another credential once libcurl has returned. nil if the
+    /// request is to be sent again at once, as only the nonce was stale.
+    private func hold(
+        _ challenged: Authentication.Challenged,
+        at url: URL,
+        _ context: any StepContext
+    ) -> HoldToken? {
+        var authentication = state ?? Authentication()
+        let verdict = context.session.authenticationCoordinator.withSpaces {
+            authentication.noteRefusal(by: challenged.challenger, challenged.offers, url, &$0)
+        }
+        state = authentication
+        guard verdict == .ask else { return nil }
         state?.challenged = challenged
+        let held = challenged.held
         context.owner.submit { self.tryNextOffer(of: held, context) }
         return held
     }
