@@ -271,28 +271,37 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         _ context: any StepContext
     ) {
         guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
-        var proposal: URLCredential?
-        if let object, let credential = Credential(object), state?.refuses(credential, space) == false,
-            challenged.admits(credential)
-        {
-            proposal = object
-            let isShared = object.persistence != .none
-            state?.challenged?.proposed = Authentication.Use(space: space, credential: credential, isShared: isShared)
-        } else {
-            state?.challenged?.proposed = nil
-        }
+        let proposed = object.flatMap { use(of: $0, for: space) }
+            .flatMap { challenged.admits($0.credential) ? $0 : nil }
+        state?.challenged?.proposed = proposed
         let sender = ChallengeSender { [weak self, weak context] answer in
             guard let self, let context else { return }
             context.owner.submit { self.answered(held, space, answer, context) }
         }
         guard context.owner.delegates.base != nil else { return sender.answer(.performDefaultHandling, nil) }
         state?.challenged?.sender = sender
-        let (isInTunnel, response, proposed) = (challenged.isInTunnel, challenged.response, proposal)
+        let proposal = proposed == nil ? nil : object
+        context.owner.ask(.challenge(question(about: space, challenged, proposing: proposal, sender)))
+    }
+
+    /// How to use a credential of the delegate's or the storage's; nil if it was refused, and so would be again, or can't be used at all.
+    private func use(of object: URLCredential, for space: ProtectionSpace) -> Authentication.Use? {
+        guard let credential = Credential(object), state?.refuses(credential, space) == false else { return nil }
+        return Authentication.Use(space: space, credential: credential, isShared: object.persistence != .none)
+    }
+
+    private func question(
+        about space: ProtectionSpace,
+        _ challenged: Authentication.Challenged,
+        proposing proposal: URLCredential?,
+        _ sender: ChallengeSender
+    ) -> ChallengeQuestion {
+        let (isInTunnel, response) = (challenged.isInTunnel, challenged.response)
         let failureCount = state?.failureCount(in: space) ?? 0
-        let question = ChallengeQuestion(
+        return ChallengeQuestion(
             challenge: URLAuthenticationChallenge(
                 protectionSpace: space.forDelegate(inTunnel: isInTunnel),
-                proposedCredential: proposed,
+                proposedCredential: proposal,
                 previousFailureCount: failureCount,
                 failureResponse: response.object,
                 error: nil,
@@ -301,7 +310,6 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             isOfConnection: space.scheme.isOfConnection,
             sender: sender
         )
-        context.owner.ask(.challenge(question))
     }
 
     // MARK: - The answer
@@ -315,13 +323,10 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
         switch answer.disposition {
         case .useCredential:
-            guard let object = answer.credential, let credential = Credential(object),
-                // What was refused would be refused again.
-                state?.refuses(credential, space) == false
-            else { return deliverChallenge(context) }
-            let isShared = object.persistence != .none
-            let use = Authentication.Use(space: space, credential: credential, isShared: isShared)
-            self.answer(with: use, storing: isShared ? object : nil, context)
+            guard let object = answer.credential, let use = use(of: object, for: space) else {
+                return deliverChallenge(context)
+            }
+            self.answer(with: use, storing: use.isShared ? object : nil, context)
         case .performDefaultHandling:
             if let proposed = challenged.proposed { return self.answer(with: proposed, context) }
             // Programs often don't know these schemes, and the server also offers Basic.
