@@ -41,6 +41,30 @@ struct Authentication {
 
     /// A response with a challenge, waiting for its answer.
     struct Challenged {
+        /// How far the search for a credential for the first offer has got.
+        enum Progress {
+            /// The offer has yet to be looked at.
+            case trying
+            /// Another task may be asking about the space.
+            case waitingForTurn(ProtectionSpace)
+            /// It is this task's turn: what it could propose is looked up.
+            case lookingUp(ProtectionSpace)
+            /// The default handling uses what is proposed. The sender retains the session as long as an answer is wanted.
+            case asking(ProtectionSpace, proposed: Use?, ChallengeSender)
+
+            /// The space being asked about or waited for.
+            var space: ProtectionSpace? {
+                switch self {
+                case .trying: nil
+                case .waitingForTurn(let space), .lookingUp(let space), .asking(let space, _, _): space
+                }
+            }
+
+            var sender: ChallengeSender? {
+                if case .asking(_, _, let sender) = self { sender } else { nil }
+            }
+        }
+
         let held = HoldToken()
         let request: URLRequest
         let challenger: Challenger
@@ -49,12 +73,7 @@ struct Authentication {
         var isInTunnel = false
         /// The offers still to be tried, strongest first.
         var offers: [AuthenticationOffer]
-        /// The space being asked about or waited for.
-        var space: ProtectionSpace?
-        /// What the default handling uses.
-        var proposed: Use?
-        /// Asks about that space. Retains the session as long as an answer is wanted.
-        var sender: ChallengeSender?
+        var progress = Progress.trying
 
         /// Whether the request may be sent with a credential that wasn't chosen for it: if its URL names a user, only as that user, and
         /// with no password other than the URL's.

@@ -194,7 +194,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard let offer = challenged.offers.first else { return deliverChallenge(context) }
         let space = challenged.challenger.space(of: offer)
         guard state?.rejected.contains(space) == false else { return skipOffer(context) }
-        state?.challenged?.space = space
+        state?.challenged?.progress = .waitingForTurn(space)
         if let use = knownUse(for: space, context) { return answer(with: use, context) }
         self.context = context
         if context.session.authenticationCoordinator.enter(self, about: space) {
@@ -209,7 +209,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     private func askedElsewhere(about space: ProtectionSpace, _ context: any StepContext) {
-        guard let challenged = state?.challenged, challenged.space == space,
+        guard let challenged = state?.challenged, case .waitingForTurn(space) = challenged.progress,
             context.session.authenticationCoordinator.isTurn(of: self, about: space)
         else { return }
         if let use = knownUse(for: space, context) { return answer(with: use, context) }
@@ -240,6 +240,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         _ context: any StepContext
     ) {
         let held = challenged.held
+        state?.challenged?.progress = .lookingUp(space)
         if space.party == .server, let credential = challenged.request.url?.credential,
             state?.refuses(credential, space) == false
         {
@@ -270,16 +271,17 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         proposing object: URLCredential?,
         _ context: any StepContext
     ) {
-        guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
+        guard let challenged = state?.challenged, challenged.held === held,
+            case .lookingUp(space) = challenged.progress
+        else { return }
         let proposed = object.flatMap { use(of: $0, for: space) }
             .flatMap { challenged.admits($0.credential) ? $0 : nil }
-        state?.challenged?.proposed = proposed
         let sender = ChallengeSender { [weak self, weak context] answer in
             guard let self, let context else { return }
             context.owner.submit { self.answered(held, space, answer, context) }
         }
+        state?.challenged?.progress = .asking(space, proposed: proposed, sender)
         guard context.owner.delegates.base != nil else { return sender.answer(.performDefaultHandling, nil) }
-        state?.challenged?.sender = sender
         let proposal = proposed == nil ? nil : object
         context.owner.ask(.challenge(question(about: space, challenged, proposing: proposal, sender)))
     }
@@ -320,7 +322,9 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         _ answer: ChallengeAnswer,
         _ context: any StepContext
     ) {
-        guard let challenged = state?.challenged, challenged.held === held, challenged.space == space else { return }
+        guard let challenged = state?.challenged, challenged.held === held,
+            case .asking(space, let proposed, _) = challenged.progress
+        else { return }
         switch answer.disposition {
         case .useCredential:
             guard let object = answer.credential, let use = use(of: object, for: space) else {
@@ -328,7 +332,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             }
             self.answer(with: use, storing: use.isShared ? object : nil, context)
         case .performDefaultHandling:
-            if let proposed = challenged.proposed { return self.answer(with: proposed, context) }
+            if let proposed { return self.answer(with: proposed, context) }
             // Programs often don't know these schemes, and the server also offers Basic.
             if space.scheme.isOfConnection { skipOffer(context) } else { deliverChallenge(context) }
         case .cancelAuthenticationChallenge:
@@ -371,14 +375,15 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     func stop(_ context: any StepContext) {
+        let sender = state?.challenged?.progress.sender
         leaveCoordinator(context)
-        state?.challenged?.sender?.withdraw()
+        sender?.withdraw()
         state = nil
     }
 
     private func leaveCoordinator(_ context: any StepContext) {
-        guard let space = state?.challenged?.space else { return }
-        state?.challenged?.space = nil
+        guard let space = state?.challenged?.progress.space else { return }
+        state?.challenged?.progress = .trying
         context.session.authenticationCoordinator.leave(self, about: space)
     }
 }
