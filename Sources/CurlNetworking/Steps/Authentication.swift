@@ -21,6 +21,9 @@ struct Authentication {
         /// other request use those.
         var ownsConnection: Bool { space.scheme == .negotiate && !isShared }
 
+        /// Whether it goes with CONNECT, and not with the request.
+        func isForTunnel(of options: TransferOptions) -> Bool { space.party == .proxy && options.proxy.usesTunnel }
+
         /// Whether it may be sent with a request for `url` that hasn't been challenged.
         func extends(to url: URL) -> Bool {
             guard space.scheme == .basic, space.party == .server, let own = self.url else { return true }
@@ -144,9 +147,7 @@ struct Authentication {
         let offer = offers.first { $0.scheme == space.scheme && $0.realm == space.realm }
         // If it was sent preemptively, or accepted before, it was for another space.
         if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
-        if let digest = offer?.digest, let nonce = sent.digest?.nonce, digest.nonce != nonce,
-            renewals < Self.maximumRenewals, digest.isStale || !lastNonces.contains(nonce)
-        {
+        if let digest = offer?.digest, renewals < Self.maximumRenewals, Self.isStale(sent, digest, lastNonces) {
             renewals += 1
             renew(sent, digest, &spaces)
             return .sendAgain
@@ -164,6 +165,13 @@ struct Authentication {
 
     /// A server that finds every nonce stale must be rejecting the credential for another reason.
     private static let maximumRenewals = 2
+
+    /// Whether the nonce alone may be why `sent` was challenged with `digest`: because the challenger says so, or because the nonce wasn't
+    /// among `lastNonces`, those of its challenge before this one.
+    private static func isStale(_ sent: Sent, _ digest: DigestChallenge, _ lastNonces: Set<String>) -> Bool {
+        guard let nonce = sent.digest?.nonce, digest.nonce != nonce else { return false }
+        return digest.isStale || !lastNonces.contains(nonce)
+    }
 
     /// The session continues with the nonce of the task that first finds the old one stale. Other tasks, and one whose new nonce is also
     /// stale, continue with the one they were given: a server may accept each only once, or a few times.
@@ -273,27 +281,12 @@ struct Authentication {
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
         let field = use.space.party.answerField
-        let isForTunnel = use.space.party == .proxy && options.proxy.usesTunnel
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .digest:
-            guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }
-            let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
-            uses[use.space.party]?.digestCount = count
-            let request = DigestChallenge.Request(
-                method: isForTunnel ? "CONNECT" : options.method,
-                target: isForTunnel ? options.tunnelTarget ?? "" : options.target,
-                count: count,
-                clientNonce: DigestChallenge.makeClientNonce()
-            )
-            let value = digest.authorization(user: user, password: password, for: request)
-            if isForTunnel {
-                options.authenticateTunnel(use, digest: value)
-            } else {
-                options.replaceHeaders([HeaderField(name: field, value: value)])
-            }
+            guard let digest = showDigest(use, to: options, &spaces) else { return nil }
             return Sent(use: use, isAhead: isAhead, digest: digest)
-        case _ where isForTunnel:
+        case _ where use.isForTunnel(of: options):
             options.authenticateTunnel(use, digest: nil)
         case .basic:
             options.replaceHeaders([HeaderField(name: field, value: use.credential.basicToken)])
@@ -306,6 +299,32 @@ struct Authentication {
             options.connectionAuthentication = use.space.scheme == .ntlm ? .ntlm : .negotiate
         }
         return Sent(use: use, isAhead: isAhead)
+    }
+
+    /// Returns the challenge that it answers; nil if none is known.
+    private mutating func showDigest(
+        _ use: Use,
+        to options: TransferOptions,
+        _ spaces: inout ProtectionSpaces
+    ) -> DigestChallenge? {
+        guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }
+        let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
+        uses[use.space.party]?.digestCount = count
+        let isForTunnel = use.isForTunnel(of: options)
+        let request = DigestChallenge.Request(
+            method: isForTunnel ? "CONNECT" : options.method,
+            target: isForTunnel ? options.tunnelTarget ?? "" : options.target,
+            count: count,
+            clientNonce: DigestChallenge.makeClientNonce()
+        )
+        let (user, password) = (use.credential.user, use.credential.password)
+        let value = digest.authorization(user: user, password: password, for: request)
+        if isForTunnel {
+            options.authenticateTunnel(use, digest: value)
+        } else {
+            options.replaceHeaders([HeaderField(name: use.space.party.answerField, value: value)])
+        }
+        return digest
     }
 }
 
@@ -335,7 +354,6 @@ extension Credential {
         }
         self.init(user: user, password: password)
     }
-
 }
 
 extension URL {
