@@ -37,8 +37,8 @@ final class CacheStep: Step, @unchecked Sendable {
     private var pending: PendingResponse?
     /// Which requests the response to the current one may answer, judging by its connection.
     private var connectionAudience = CacheAudience.everyone
-    /// The storage's cookies for the request, if a stored response depends on them.
-    private var cookies = CookieLookup.busy
+    /// The storage's cookies for the request, if a stored response depends on them; nil if they haven't been asked for.
+    private var cookies: CookieLookup?
     private var write = CacheWrite.none
     /// The latest comparison that the response has to wait for.
     private var comparison: HeadComparison?
@@ -52,13 +52,13 @@ final class CacheStep: Step, @unchecked Sendable {
             return .wait
         case .found(let found):
             lookup = .none
-            return decide(on: found, context)
+            return demand.map { decide(on: found, $0, context) } ?? .pass
         case .none:
-            return begin(context)
+            return beginLookup(context)
         }
     }
 
-    private func begin(_ context: any StepContext) -> RequestVerdict {
+    private func beginLookup(_ context: any StepContext) -> RequestVerdict {
         let isContradicted = if case .contradicted = stored { true } else { false }
         reset()
         guard let request = context.request, let url = request.url, let scheme = Scheme(url) else { return .pass }
@@ -96,7 +96,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     private func reset() {
         (lookup, stored, demand, fields, pending) = (.none, .unknown, nil, [], nil)
-        (cookies, write) = (.busy, .none)
+        (cookies, write) = (nil, .none)
     }
 
     /// Whether the cache takes part in the task. Downloads aren't cached, as on Apple's platforms.
@@ -135,16 +135,12 @@ final class CacheStep: Step, @unchecked Sendable {
         context.proceed(self)
     }
 
-    private func decide(on stored: StoredResponse?, _ context: any StepContext) -> RequestVerdict {
-        demand.map { decide(on: stored, $0, context) } ?? .pass
-    }
-
     private func decide(
         on stored: StoredResponse?,
         _ demand: CacheDemand,
         _ context: any StepContext
     ) -> RequestVerdict {
-        if let stored, case .busy = cookies, CacheVariant.names(of: stored.head).contains("cookie"),
+        if let stored, cookies == nil, CacheVariant.names(of: stored.head).contains("cookie"),
             let request = context.request, let verdict = findCookies(for: request, stored, context)
         {
             return verdict
@@ -153,7 +149,7 @@ final class CacheStep: Step, @unchecked Sendable {
         fields = demand.fields
         let freshness = stored?.freshness(now: Date())
         let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
-        if let range = demand.range { return decide(on: stored?.part(range), of: decision, for: demand, context) }
+        if let range = demand.range { return decideOnPart(stored?.part(range), decision, demand, context) }
         switch decision {
         case .use:
             return answer(with: stored, context)
@@ -180,7 +176,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return nil
         }
         cookies = step.find(for: request, context)
-        guard case .busy = cookies else { return nil }
+        guard case .busy? = cookies else { return nil }
         lookup = .findingCookies(stored)
         step.read(for: request, context) { field in
             self.cookies = .found(field)
@@ -190,10 +186,10 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     /// `part` is the part of the stored response that the request wants.
-    private func decide(
-        on part: StoredResponse?,
-        of decision: CacheValidation.Decision,
-        for demand: CacheDemand,
+    private func decideOnPart(
+        _ part: StoredResponse?,
+        _ decision: CacheValidation.Decision,
+        _ demand: CacheDemand,
         _ context: any StepContext
     ) -> RequestVerdict {
         // A request for a part doesn't revalidate the whole.
@@ -230,28 +226,28 @@ final class CacheStep: Step, @unchecked Sendable {
     ) -> Bool {
         guard let request else { return false }
         if stored.variant == nil, demand.reading == .anything { return true }
-        let cookies = if case .found(let cookies) = cookies { cookies } else { String?.none }
+        let cookies = if case .found(let cookies)? = cookies { cookies } else { String?.none }
         return stored.isVariant(of: SentFields(request, cookies: cookies, context))
     }
 
     /// Adds the fields that validate the stored response, or that keep intermediate caches from answering.
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if let demand, demand.mayStore {
-            pending = Self.begin(plan.request, context)
-            connectionAudience = Self.audience(of: plan, context)
+            pending = Self.beginPending(plan.request, context)
+            connectionAudience = Self.connectionAudience(of: plan, context)
         }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
     }
 
     /// Judged before the request is sent: a delegate's decisions may be forgotten before the response arrives.
-    private static func audience(of plan: TransferPlan, _ context: any StepContext) -> CacheAudience {
+    private static func connectionAudience(of plan: TransferPlan, _ context: any StepContext) -> CacheAudience {
         guard let origin = plan.ticket?.origin, origin.usesTLS else { return .everyone }
         guard context.isVerified(origin) else { return .nobody }
         return context.showsIdentity(to: origin) ? .everyoneIfPublic : .everyone
     }
 
     /// nil without a cache.
-    private static func begin(_ request: URLRequest, _ context: any StepContext) -> PendingResponse? {
+    private static func beginPending(_ request: URLRequest, _ context: any StepContext) -> PendingResponse? {
         guard let cache = context.session.settings.cache, let url = request.url else { return nil }
         return cache.pendingResponses.begin(StoredResponse.key(of: url))
     }
@@ -374,7 +370,7 @@ final class CacheStep: Step, @unchecked Sendable {
             }
             return sink
         }
-        return begin(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, context)
+        return gather(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, context)
     }
 
     /// A response that no server sent: the protocol class decides whether it may be stored, the cache which requests it answers.
@@ -385,24 +381,24 @@ final class CacheStep: Step, @unchecked Sendable {
         guard response.storagePolicy != .notAllowed, let request = response.request,
             Self.demand(of: request, context) != nil, let cache = context.session.settings.cache
         else { return sink }
-        pending = Self.begin(request, context)
+        pending = Self.beginPending(request, context)
         let entry = CacheWrite.Entry(
             head: StoredResponse.head(of: response.response.object),
             request: request,
             limit: cache.sizeLimit,
             storagePolicy: response.storagePolicy
         )
-        return begin(entry, into: sink, context)
+        return gather(entry, into: sink, context)
     }
 
-    private func begin(_ entry: CacheWrite.Entry, into sink: any Sink, _ context: any StepContext) -> any Sink {
+    /// Returns the sink that gathers the body, or the one that already does.
+    private func gather(_ entry: CacheWrite.Entry, into sink: any Sink, _ context: any StepContext) -> any Sink {
         write = .gathering(entry)
         if context.owner.isHidden { return BoundedSink(limit: entry.limit) }
         // A sink that collects the body itself needs no copy.
         guard sink.wholeBody == nil else { return sink }
         return TeeSink(sink, limit: entry.limit) { [weak self, weak context] in
-            guard let self, let context, case .gathering(let entry) = write else { return }
-            write = .none
+            guard let self, let context, let entry = write.takeEntry() else { return }
             dropSuperseded(by: entry.head, to: entry.request, context)
         }
     }
@@ -432,8 +428,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// Doesn't store the body, which may be incomplete.
     private func leave(_ context: any StepContext) -> EndVerdict {
-        guard case .gathering(let entry) = write else { return .pass }
-        write = .none
+        guard let entry = write.takeEntry() else { return .pass }
         dropSuperseded(by: entry.head, to: entry.request, context)
         return .pass
     }
@@ -474,8 +469,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     private func takeStorableResponse(_ context: any StepContext) -> (StoredResponse, PendingResponse)? {
-        guard case .gathering(let entry) = write else { return nil }
-        write = .none
+        guard let entry = write.takeEntry() else { return nil }
         guard let pending, let response = context.owner.shownResponse, let ownURL = response.url else { return nil }
         // Without a whole body the task has become a download or stream task.
         guard let body = context.sink.wholeBody, body.count <= entry.limit else {

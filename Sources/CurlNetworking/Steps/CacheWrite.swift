@@ -16,4 +16,11 @@ enum CacheWrite {
         let limit: Int
         var storagePolicy = URLCache.StoragePolicy.allowed
     }
+
+    /// The response whose body is gathered, which ends with this; nil if there is none.
+    mutating func takeEntry() -> Entry? {
+        guard case .gathering(let entry) = self else { return nil }
+        self = .none
+        return entry
+    }
 }
