@@ -50,7 +50,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
     }
 
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
-        self.session?.task(for: task)?.isWaitingForHost()
+        self.session?.task(for: task)?.noteWaitingForHost()
     }
 
     func urlSession(

@@ -273,7 +273,7 @@ final class AgentSession: @unchecked Sendable {
             }
         }
         guard !new.isEmpty else { return }
-        mayLaunchAgain()
+        allowLaunch()
         let ordered = new.values.sorted { $0.identifier < $1.identifier }
         do throws(URLError) {
             if tasks.isEmpty {
@@ -332,7 +332,7 @@ final class AgentSession: @unchecked Sendable {
     private func forget(_ key: UUID, _ channel: Channel) {
         if let task = tasks.removeValue(forKey: key) {
             task.forget()
-            mayLaunchAgain()
+            allowLaunch()
         }
         dropQuestions(where: { $0.key == key || $0.isWithdrawn })
         channel.send(.forgotten(key))
@@ -536,7 +536,7 @@ final class AgentSession: @unchecked Sendable {
     }
 
     /// The program has acted on its tasks. One that only attaches and detaches isn't launched again.
-    private func mayLaunchAgain() {
+    private func allowLaunch() {
         guard record.hasLaunched else { return }
         record.hasLaunched = false
         if !tasks.isEmpty { save() }

@@ -293,7 +293,7 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - News from the attempt
 
-    func isWaitingForHost() {
+    func noteWaitingForHost() {
         progress.isWaitingForHost = true
         session.send(.event(key, .isWaitingForConnectivity))
     }

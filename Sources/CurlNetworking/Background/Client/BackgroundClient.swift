@@ -244,7 +244,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.sync {
             let key = engine.key
             let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile, hasAgent: hasAgent)
-            isRecorded(key)
+            noteRecorded(key)
             if tellsAgent, case .attached(let channel) = phase {
                 channel.send(.acknowledge(key))
                 channel.flush()
@@ -267,11 +267,11 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The agent has recorded the task.
     func accept(_ key: UUID) {
         tasks.accept(key)?.wasRecorded()
-        isRecorded(key)
+        noteRecorded(key)
     }
 
     /// Nothing has to wait for the task's record any more: it exists, or the task is over.
-    private func isRecorded(_ key: UUID) {
+    private func noteRecorded(_ key: UUID) {
         guard !unrecorded.isEmpty else { return }
         for index in unrecorded.indices { unrecorded[index].keys.remove(key) }
         let ready = unrecorded.filter(\.keys.isEmpty)
