@@ -100,8 +100,12 @@ final class AgentSession: @unchecked Sendable {
     }
 
     func after(_ delay: Duration, _ body: @escaping () -> Void) {
+        perform(at: .after(delay), body)
+    }
+
+    func perform(at time: DispatchTime, _ body: @escaping () -> Void) {
         nonisolated(unsafe) let body = body
-        queue.asyncAfter(deadline: .after(delay)) { body() }
+        queue.asyncAfter(deadline: time) { body() }
     }
 
     /// Calls back once the file is on disk, or can't be synced.

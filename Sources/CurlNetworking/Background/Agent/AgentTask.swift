@@ -13,8 +13,8 @@ final class AgentTask: @unchecked Sendable {
         /// which may have this reason.
         case takingOver(URLError.BackgroundTaskCancelledReason?)
         case running(AgentAttempt)
-        /// The network has failed; the next attempt begins after a delay.
-        case retrying
+        /// The network has failed; the next attempt begins at this time.
+        case retrying(until: DispatchTime)
         /// The response is complete and recorded: another agent would find it. The program is told once its file is on disk.
         case syncing
         /// An unrecorded end is one that the program hasn't taken yet, or that couldn't be written so far.
@@ -29,8 +29,6 @@ final class AgentTask: @unchecked Sendable {
     /// The failure of this agent's last attempt that was to be retried.
     private var lastFailure: URLError?
     private var unannouncedEnds = UnannouncedEnds()
-    /// The number of the current wait for another attempt: the end of an earlier wait is ignored.
-    private var wait = 0
     private var clock: TimeoutClock
     /// The program's cookies for the request, and those set by the task's own responses, in all attempts; never another task's.
     private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
@@ -213,17 +211,17 @@ final class AgentTask: @unchecked Sendable {
 
     private func retry(after error: URLError, resumeData: Data?) {
         lastFailure = error
-        // A task suspended after its attempt failed begins another when it is resumed.
-        phase = wish.isSuspended ? .idle : .retrying
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
-        guard case .retrying = phase else { return }
+        // It begins another attempt when it is resumed.
+        guard !wish.isSuspended else { return phase = .idle }
         let delay = backoff.delay(jitter: .random(in: 0...1))
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
-        wait += 1
-        let wait = wait
-        session.after(delay) { [weak self] in
-            guard let self, wait == self.wait, case .retrying = phase else { return }
+        let time = DispatchTime.after(delay)
+        phase = .retrying(until: time)
+        session.perform(at: time) { [weak self] in
+            // The end of an earlier wait is ignored.
+            guard let self, case .retrying(until: time) = phase else { return }
             begin()
         }
     }
