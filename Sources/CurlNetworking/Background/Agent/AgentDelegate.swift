@@ -73,7 +73,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
     }
 
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
-        self.session?.becameInvalid(session)
+        self.session?.transfers.becameInvalid(session)
     }
 
     // MARK: - Questions. Redirects are followed, and delayed requests begun, without asking.

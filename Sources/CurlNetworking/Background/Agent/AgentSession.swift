@@ -12,6 +12,7 @@ final class AgentSession: @unchecked Sendable {
     let timeouts: Alarms<AgentTask>
     /// When to record results that the program hasn't taken, or that couldn't be recorded earlier.
     let unrecordedEnds: Alarms<AgentTask>
+    let transfers: AgentTransfers
     private let queue: DispatchQueue
     /// Called when a change affects whether the agent stays.
     private let changed: () -> Void
@@ -24,13 +25,6 @@ final class AgentSession: @unchecked Sendable {
     private var isFlushScheduled = false
     /// Whether recording the tasks' elapsed times is scheduled.
     private var isTimeRecordScheduled = false
-    /// The session that does the transfers, with the program's settings; nil while there is nothing to transfer.
-    private var transfers: URLSession?
-    /// Sessions with the settings of earlier programs, until the transfers that began with them are over.
-    private var retired: [URLSession] = []
-    private var deciders = AgentDeciders()
-    /// The tasks in transfer, by the ordinary tasks that transfer them.
-    private var running: [URLSessionTask: UUID] = [:]
 
     private enum Program {
         case none
@@ -66,6 +60,7 @@ final class AgentSession: @unchecked Sendable {
         self.folder = folder
         self.queue = queue
         self.changed = changed
+        transfers = AgentTransfers(on: queue)
         timeouts = Alarms(on: queue) { $0.expire() }
         unrecordedEnds = Alarms(on: queue) { task in
             task.recordUnrecordedEnd()
@@ -151,8 +146,7 @@ final class AgentSession: @unchecked Sendable {
 
     /// Removes all files of a session that is over. It may be used again.
     func close() {
-        retireTransfers()
-        for session in retired { session.invalidateAndCancel() }
+        transfers.cancelAll()
         folder.remove()
     }
 
@@ -176,14 +170,14 @@ final class AgentSession: @unchecked Sendable {
         renewed.hasLaunched = record.hasLaunched
         renewed.elapsed = record.elapsed
         let isChanged = !settings.equals(record.settings)
-        if isChanged { retireTransfers() }
+        if isChanged { transfers.retire() }
         record = renewed
         if !tasks.isEmpty { save() }
         log("attached by \(channel.peer.pid)")
         program = .arriving(channel, rest: orderedTasks[...])
         listTasks()
         // The user may have restored connectivity before starting the program.
-        for session in allTransfers { session.retryUnreachableHosts() }
+        transfers.retryUnreachableHosts()
         for task in orderedTasks {
             if isChanged { task.renew() }
             task.retryNow()
@@ -414,93 +408,26 @@ final class AgentSession: @unchecked Sendable {
 
     // MARK: - Tasks
 
-    /// Makes the ordinary task that transfers the one with this record.
-    func makeTask(for record: TaskRecord, _ cookies: TaskCookies) throws(URLError) -> URLSessionTask {
-        let session = try transferSession()
-        let submission = record.submission
-        let request = submission.request.request
-        let task: URLSessionTask
-        switch submission.kind {
-        case .upload(let file):
-            task = session.makeUploadTask(request, of: UploadedFile(file), resuming: record.upload, cookies)
-        case .download:
-            let resumeData = record.resumeData.flatMap { try? ResumeData(decoding: $0) }
-            task = session.makeDownloadTask(request, resuming: resumeData, cookies)
-        }
-        running[task] = submission.key
-        setDecider(submission.wish.decider, of: task)
-        return task
-    }
-
-    /// - Parameter name: nil if the session's delegate decides.
-    func setDecider(_ name: UUID?, of task: URLSessionTask) {
-        task.delegate = name.map { AgentTaskDelegate(self, deciders.decider(named: $0)) }
-    }
-
     /// Makes later requests use new connections, and, if `forgets`, none of the earlier credentials, decisions and cookies.
     private func renewConnections(forgetting forgets: Bool, _ completion: @escaping @Sendable () -> Void) {
-        let sessions = allTransfers
         let renewal = DispatchGroup()
         if forgets {
-            for session in sessions { session.core.forgetCredentials() }
+            transfers.forgetCredentials()
             for task in tasks.values {
                 renewal.enter()
                 task.forgetCredentials { renewal.leave() }
             }
         }
-        for session in sessions {
-            renewal.enter()
-            session.core.renewConnections { renewal.leave() }
-        }
+        transfers.renewConnections(renewal)
         renewal.notify(queue: queue, execute: completion)
     }
 
-    private func transferSession() throws(URLError) -> URLSession {
-        if let transfers { return transfers }
-        do {
-            let configuration = try record.settings.makeConfiguration(in: folder.files)
-            let operations = OperationQueue()
-            operations.maxConcurrentOperationCount = 1
-            operations.underlyingQueue = queue
-            let session = URLSession(
-                configuration: configuration,
-                delegate: AgentDelegate(self),
-                delegateQueue: operations
-            )
-            transfers = session
-            return session
-        } catch {
-            throw URLError(.unknown, nil, "The session's configuration makes no sense to the agent: \(error).")
-        }
-    }
-
-    private var allTransfers: [URLSession] { retired + [transfers].compactMap(\.self) }
-
-    /// Running transfers keep the settings that they began with; later ones get the program's current ones.
-    private func retireTransfers() {
-        guard let session = transfers.take() else { return }
-        retired.append(session)
-        session.finishTasksAndInvalidate()
-    }
-
-    /// All of its transfers are over.
-    func becameInvalid(_ session: URLSession) {
-        retired.removeAll { $0 === session }
-    }
-
     func task(for task: URLSessionTask) -> AgentTask? {
-        running[task].flatMap { tasks[$0] }
-    }
-
-    /// Cancels the task and ignores its end.
-    func abandon(_ task: URLSessionTask) {
-        running[task] = nil
-        task.cancel()
+        transfers.key(of: task).flatMap { tasks[$0] }
     }
 
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {
-        let owner = self.task(for: task)
-        running[task] = nil
+        let owner = transfers.completed(task).flatMap { tasks[$0] }
         owner?.completed(task, error)
     }
 
@@ -561,7 +488,7 @@ final class AgentSession: @unchecked Sendable {
         let query = ChallengeQuery(challenge)
         let isForAll = query.isOfHandshake && !decidesAlone
         if isForAll, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
-        let key = isForAll ? nil : running[task]
+        let key = isForAll ? nil : transfers.key(of: task)
         guard isForAll || key != nil else { return answer(.cancelAuthenticationChallenge, nil) }
         if let (disposition, credential) = key.flatMap({ tasks[$0]?.reply(to: query)?.answer }) {
             return answer(disposition, credential)

@@ -128,7 +128,7 @@ final class AgentTask: @unchecked Sendable {
         save()
         if case .running(let attempt) = phase {
             new.settings.apply(to: attempt.task)
-            if new.decider != old.decider { session.setDecider(new.decider, of: attempt.task) }
+            if new.decider != old.decider { session.transfers.setDecider(new.decider, of: attempt.task, in: session) }
         }
         // The begin date may have changed.
         if isWaiting { startClock() }
@@ -198,7 +198,7 @@ final class AgentTask: @unchecked Sendable {
         }
         let task: URLSessionTask
         do {
-            task = try session.makeTask(for: record, cookies)
+            task = try session.transfers.makeTask(for: record, of: session, cookies)
         } catch {
             return end(error, resumeData: nil)
         }
@@ -237,7 +237,7 @@ final class AgentTask: @unchecked Sendable {
     func renew() {
         guard case .running(let attempt) = phase, attempt.stop == nil, attempt.hasYetToBegin(record.submission)
         else { return }
-        session.abandon(attempt.task)
+        session.transfers.abandon(attempt.task)
         attempt.discard()
         phase = .idle
         if !wish.isSuspended { begin() }
