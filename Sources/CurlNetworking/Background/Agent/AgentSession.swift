@@ -18,8 +18,7 @@ final class AgentSession: @unchecked Sendable {
     private let changed: () -> Void
     private(set) var tasks: [UUID: AgentTask] = [:]
     private var program = Program.none
-    private var questions: [Int: Question] = [:]
-    private var lastQuestion = 0
+    private var questions = AgentQuestions()
     /// Tasks whose progress has yet to be reported to the program.
     private var unreportedProgress: Set<UUID> = []
     private var isFlushScheduled = false
@@ -38,16 +37,6 @@ final class AgentSession: @unchecked Sendable {
             case .arriving(let channel, _), .attached(let channel): channel
             }
         }
-    }
-
-    private struct Question {
-        var key: UUID?
-        var query: ChallengeQuery
-        var sender: ChallengeSender?
-        var answer: @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-
-        /// Whether the answer is no longer awaited: the connection was another task's, and that task is over.
-        var isWithdrawn: Bool { sender?.isWithdrawn == true }
     }
 
     /// How long a program has to attach before the launch command is run.
@@ -204,8 +193,8 @@ final class AgentSession: @unchecked Sendable {
     private func welcome(_ channel: Channel) {
         program = .attached(channel)
         channel.send(.welcome)
-        dropQuestions(where: \.isWithdrawn)
-        for (number, question) in questions.sorted(by: { $0.key < $1.key }) {
+        questions.removeWithdrawn()
+        for (number, question) in questions.ordered {
             channel.send(.question(number, key: question.key, question.query))
         }
         flushProgress()
@@ -332,7 +321,7 @@ final class AgentSession: @unchecked Sendable {
             task.forget()
             allowLaunch()
         }
-        dropQuestions(where: { $0.key == key || $0.isWithdrawn })
+        questions.remove(about: key)
         channel.send(.forgotten(key))
         if tasks.isEmpty { folder.remove() }
         changed()
@@ -441,7 +430,7 @@ final class AgentSession: @unchecked Sendable {
         case .attached(let channel):
             if !channel.send(.ended(task.key, ending)) { channel.send(.ended(task.key, ending.abridged)) }
         }
-        dropQuestions(where: { $0.key == task.key || $0.isWithdrawn })
+        questions.remove(about: task.key)
         launchIfDone()
         changed()
     }
@@ -493,19 +482,14 @@ final class AgentSession: @unchecked Sendable {
         if let (disposition, credential) = key.flatMap({ tasks[$0]?.reply(to: query)?.answer }) {
             return answer(disposition, credential)
         }
-        lastQuestion += 1
         let sender = challenge.sender as? ChallengeSender
-        questions[lastQuestion] = Question(key: key, query: query, sender: sender, answer: answer)
+        let number = questions.add(.init(key: key, query: query, sender: sender, answer: answer))
         if !isAttached { log("a question about \(query.host) waits for the program") }
-        send(.question(lastQuestion, key: key, query))
-    }
-
-    private func dropQuestions(where isMoot: (Question) -> Bool) {
-        questions = questions.filter { !isMoot($0.value) }
+        send(.question(number, key: key, query))
     }
 
     private func answer(_ number: Int, _ reply: ChallengeReply) {
-        guard let question = questions.removeValue(forKey: number) else { return }
+        guard let question = questions.take(number) else { return }
         if question.key == nil, record.answersChallenges != reply.isOfDelegate {
             record.answersChallenges = reply.isOfDelegate
             if !tasks.isEmpty { save() }
