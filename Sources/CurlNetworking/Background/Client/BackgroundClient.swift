@@ -40,22 +40,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var tasks = TaskLedger<BackgroundEngine>()
     /// New tasks, with their cookies, that wait for the agent to read earlier messages.
     private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
-    /// Calls that wait until these tasks are recorded.
-    private var unrecorded: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
+    private var recordWaiters = RecordWaiters()
     var checkpoints = PendingAnswers<Void, Data?>()
     /// Requests to renew connections, each with whether the agent also forgets credentials.
     var renewals = PendingAnswers<Bool, Void>()
     /// Names for tasks' own delegates that decide about connections.
     let deciders = DeciderNames()
-    private var waiting: [(moment: Moment, body: @Sendable () -> Void)] = []
-    private var isAttachedOnce = false
-
-    private enum Moment {
-        /// It is known which tasks there are.
-        case attached
-        /// The delegate has also been told of those that had already ended.
-        case told
-    }
+    private var attachWaiters = AttachWaiters()
 
     /// Creates the client of a new session.
     init(_ core: SessionCore, identifier: String, delegate: (any URLSessionDelegate)?) {
@@ -74,7 +65,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         guard let core else { return }
         // If the folder can't be read, the agent says which tasks there are.
         let last = Result { () throws(SystemError) in try folder.lastTaskIdentifier(of: identifier) }
-        if case .success(nil) = last { return queue.async { self.isAttachedOnce = true } }
+        if case .success(nil) = last { return queue.async { _ = self.attachWaiters.noteAttached() } }
         if case .success(let last?) = last { core.reserveTaskIdentifiers(through: last) }
         core.holdOpen()
         queue.async { self.attach() }
@@ -90,26 +81,21 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         wait(for: .told, body)
     }
 
-    private func wait(for moment: Moment, _ body: @escaping @Sendable () -> Void) {
+    private func wait(for moment: AttachWaiters.Moment, _ body: @escaping @Sendable () -> Void) {
         queue.async {
-            if self.hasReached(moment) { body() } else { self.waiting.append((moment, body)) }
+            let isReached = self.attachWaiters.hasReached(moment, late: self.tasks.late)
+            if isReached { body() } else { self.attachWaiters.add(body, until: moment) }
         }
     }
 
-    private func hasReached(_ moment: Moment) -> Bool {
-        isAttachedOnce && (moment == .attached || tasks.late == 0)
-    }
-
-    private func callWaiting() {
-        let ready = waiting.filter { hasReached($0.moment) }
-        waiting.removeAll { hasReached($0.moment) }
-        for waiter in ready { waiter.body() }
+    private func callAttachWaiters() {
+        for body in attachWaiters.takeReady(late: tasks.late) { body() }
     }
 
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
         queue.async {
             let keys = self.tasks.unrecorded
-            if keys.isEmpty { body() } else { self.unrecorded.append((keys, body)) }
+            if keys.isEmpty { body() } else { self.recordWaiters.add(body, until: keys) }
         }
     }
 
@@ -244,14 +230,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.sync {
             let key = engine.key
             let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile, hasAgent: hasAgent)
-            noteRecorded(key)
+            callRecordWaiters(after: key)
             if tellsAgent, case .attached(let channel) = phase {
                 channel.send(.acknowledge(key))
                 channel.flush()
             }
             if areAllTold {
                 tellFinished()
-                callWaiting()
+                callAttachWaiters()
             }
         }
     }
@@ -267,16 +253,11 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The agent has recorded the task.
     func accept(_ key: UUID) {
         tasks.accept(key)?.wasRecorded()
-        noteRecorded(key)
+        callRecordWaiters(after: key)
     }
 
-    /// Nothing has to wait for the task's record any more: it exists, or the task is over.
-    private func noteRecorded(_ key: UUID) {
-        guard !unrecorded.isEmpty else { return }
-        for index in unrecorded.indices { unrecorded[index].keys.remove(key) }
-        let ready = unrecorded.filter(\.keys.isEmpty)
-        unrecorded.removeAll(where: \.keys.isEmpty)
-        for waiter in ready { waiter.body() }
+    private func callRecordWaiters(after key: UUID) {
+        for body in recordWaiters.takeReady(after: key) { body() }
     }
 
     /// Called while the last task that the delegate was told about still exists, and with it the session.
@@ -404,10 +385,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// It is known which tasks there are.
     func attached() {
-        guard !isAttachedOnce else { return }
-        isAttachedOnce = true
+        guard attachWaiters.noteAttached() else { return }
         core?.letGo()
-        callWaiting()
+        callAttachWaiters()
     }
 
     func closeIfConfirmed() {
