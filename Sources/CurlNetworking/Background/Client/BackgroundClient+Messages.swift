@@ -25,11 +25,11 @@ private final class Inquiry: Sendable {
 
 extension BackgroundClient {
     func receive(_ message: AgentMessage) {
-        switch (message, phase) {
+        switch (message, connection) {
         case (.listing(let listing), .greeting(let greeting, _)):
             greeting.add(listing)
         case (.welcome, .greeting(let greeting, _)):
-            phase = .attached(greeting.channel)
+            connection = .attached(greeting.channel)
             losses.welcomed(at: .now())
             welcome(greeting.listings, greeting.channel)
         case (.refused(let refusal), .greeting(let greeting, _)):
@@ -192,7 +192,7 @@ extension BackgroundClient {
         _ number: Int,
         _ channel: Channel
     ) {
-        guard isOver(asked), case .attached(let current) = phase, current === channel else { return }
+        guard isOver(asked), case .attached(let current) = connection, current === channel else { return }
         ask(query, key, number, channel)
     }
 }

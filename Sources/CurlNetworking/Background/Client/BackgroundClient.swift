@@ -23,18 +23,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     // MARK: Queue
 
-    enum Phase {
-        /// No agent is needed at the moment.
-        case detached
-        /// Looking for an agent, or starting one, after this many consecutive failures.
-        case connecting(failures: Int)
-        /// `hello` has been sent.
-        case greeting(AgentGreeting, failures: Int)
-        case attached(Channel)
-        case closed
-    }
-
-    var phase = Phase.detached
+    var connection = AgentConnection.detached
     private(set) var life = BackgroundLife.open
     var losses = AgentLosses()
     var tasks = TaskLedger<BackgroundEngine>()
@@ -101,7 +90,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func renewConnections(forgetting forgets: Bool, _ body: @escaping @Sendable () -> Void) {
         queue.async {
-            switch self.phase {
+            switch self.connection {
             case .detached, .closed: body()
             case .connecting, .greeting: _ = self.renewals.add(forgets, body)
             case .attached(let channel): channel.send(.renew(self.renewals.add(forgets, body), forgets: forgets))
@@ -132,7 +121,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// The program's wish for a task has changed. A task that has yet to be added will be submitted with this wish.
     func wishChanged(_ engine: BackgroundEngine) {
         queue.async {
-            guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.phase else { return }
+            guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.connection else { return }
             // Follows the submission; one that has yet to be sent will include this wish.
             self.sendWish(of: engine, channel)
         }
@@ -141,7 +130,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// More is known about which tasks' own delegates decide about connections.
     func decidersChanged() {
         queue.async {
-            guard case .attached(let channel) = self.phase else { return }
+            guard case .attached(let channel) = self.connection else { return }
             for engine in self.tasks.engines where engine.ownDelegate != nil { self.sendWish(of: engine, channel) }
         }
     }
@@ -160,7 +149,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         tasks.add(engine, engine.key)
         // It was cancelled before it was resumed: the agent needn't know.
         if engine.wish.cancellation != nil { return engine.fail(.cancelled(engine.originalRequest?.url)) }
-        switch phase {
+        switch connection {
         case .attached(let channel): submit(engine, channel)
         case .detached: attach()
         case .connecting, .greeting: break
@@ -175,7 +164,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         cookies.findCookies(for: url) { [self] found in
             queue.async {
                 // If another agent has attached since, the task was submitted to that one.
-                guard case .attached(let current) = self.phase, current === channel else { return }
+                guard case .attached(let current) = self.connection, current === channel else { return }
                 self.submit(engine, with: found ?? [])
             }
         }
@@ -183,14 +172,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private func submit(_ engine: BackgroundEngine, with cookies: [StoredCookie]) {
         // The connection may have been lost just now.
-        guard case .attached = phase else { return }
+        guard case .attached = connection else { return }
         unsubmitted.append((engine, cookies))
         submitWaiting()
     }
 
     /// Submits new tasks, pausing while the agent is slow to read.
     private func submitWaiting() {
-        while case .attached(let channel) = phase, let (engine, cookies) = unsubmitted.first {
+        while case .attached(let channel) = connection, let (engine, cookies) = unsubmitted.first {
             if channel.isBackedUp { return channel.whenWritten { [weak self] in self?.submitWaiting() } }
             unsubmitted.removeFirst()
             guard tasks.engine(engine.key) === engine, !isOver(engine) else { continue }
@@ -215,7 +204,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func checkpoint(_ engine: BackgroundEngine, _ completion: @escaping @Sendable (Data?) -> Void) {
         queue.async {
-            guard case .attached(let channel) = self.phase, self.tasks.isRecorded(engine.key) else {
+            guard case .attached(let channel) = self.connection, self.tasks.isRecorded(engine.key) else {
                 return completion(engine.resumeData)
             }
             channel.send(.checkpoint(engine.key, self.checkpoints.add((), completion)))
@@ -229,9 +218,9 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
         queue.sync {
             let key = engine.key
-            let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile, hasAgent: hasAgent)
+            let (tellsAgent, areAllTold) = tasks.acknowledge(key, keepsFile: keepsFile, hasAgent: connection.hasAgent)
             callRecordWaiters(after: key)
-            if tellsAgent, case .attached(let channel) = phase {
+            if tellsAgent, case .attached(let channel) = connection {
                 channel.send(.acknowledge(key))
                 channel.flush()
             }
@@ -239,14 +228,6 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 tellFinished()
                 callAttachWaiters()
             }
-        }
-    }
-
-    /// Whether there is an agent, or one is being looked for.
-    private var hasAgent: Bool {
-        switch phase {
-        case .connecting, .greeting, .attached: true
-        case .detached, .closed: false
         }
     }
 
@@ -269,13 +250,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: - Attaching
 
     private func attach() {
-        guard case .detached = phase, !life.isClosing || tasks.unconfirmed > 0 else { return }
-        phase = .connecting(failures: 0)
+        guard case .detached = connection, !life.isClosing || tasks.unconfirmed > 0 else { return }
+        connection = .connecting(failures: 0)
         connect()
     }
 
     private func connect() {
-        guard case .connecting = phase else { return }
+        guard case .connecting = connection else { return }
         guard claim.isGranted() else { return retry(after: isInUse(by: "another session of this process")) }
         do throws(SystemError) {
             sayHello(on: try UnixSocket.connect(StateFolder.socketName, in: folder.url))
@@ -295,10 +276,10 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 try launcher.start()
             }
             queue.async {
-                guard case .connecting(let failures) = self.phase else { return }
+                guard case .connecting(let failures) = self.connection else { return }
                 switch result {
                 case .success where failures == 0:
-                    self.phase = .connecting(failures: 1)
+                    self.connection = .connecting(failures: 1)
                     self.connect()
                 case .success: self.retry(after: AgentLauncher.failure("The agent was started, and can't be reached."))
                 case .failure(let error): self.fail(error)
@@ -309,21 +290,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// Connects again a little later; after too many failures, fails with `error`.
     func retry(after error: URLError) {
-        let number = failures + 1
+        let number = connection.failures + 1
         connect(afterFailure: number, failures: number, error)
-    }
-
-    /// The number of failures to attach since the last success.
-    private var failures: Int {
-        switch phase {
-        case .connecting(let failures), .greeting(_, let failures): failures
-        case .detached, .attached, .closed: 0
-        }
     }
 
     private func connect(afterFailure number: Int, failures: Int, _ error: URLError) {
         guard let delay = AgentLosses.delay(afterFailure: number) else { return fail(error) }
-        phase = .connecting(failures: failures)
+        connection = .connecting(failures: failures)
         queue.asyncAfter(deadline: .after(delay)) { self.connect() }
     }
 
@@ -339,7 +312,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
             return fail(AgentLauncher.noChannel(to: folder, error))
         }
         let greeting = AgentGreeting(channel)
-        phase = .greeting(greeting, failures: failures)
+        connection = .greeting(greeting, failures: connection.failures)
         greeting.watch(on: queue) { [self] in
             channel.close()
             retry(after: AgentLauncher.failure("The agent doesn't answer."))
@@ -356,11 +329,11 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         // The next agent is told of all tasks that it doesn't have.
         unsubmitted = []
         let error = AgentLauncher.failure("The connection to the agent was lost\(reason.map { ": \($0)" } ?? "").")
-        switch phase {
+        switch connection {
         case .greeting:
             retry(after: error)
         case .attached:
-            phase = .detached
+            connection = .detached
             let number = losses.lost(at: .now())
             guard !tasks.engines.isEmpty || tasks.unconfirmed > 0 else {
                 renewals.end(with: ())
@@ -375,7 +348,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     /// No agent can be started or reached: all tasks end with `error`.
     func fail(_ error: URLError) {
-        phase = .detached
+        connection = .detached
         losses.forget()
         renewals.end(with: ())
         for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
@@ -392,12 +365,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     func closeIfConfirmed() {
         guard life.isClosing, tasks.unconfirmed == 0 else { return }
-        switch phase {
-        case .greeting(let greeting, _): greeting.channel.close()
-        case .attached(let channel): channel.close()
-        case .detached, .connecting, .closed: break
-        }
-        phase = .closed
+        connection.openChannel?.close()
+        connection = .closed
         claim.giveUp()
         checkpoints.end(with: nil)
         renewals.end(with: ())
