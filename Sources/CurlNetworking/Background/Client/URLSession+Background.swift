@@ -36,32 +36,38 @@ extension URLSession {
         upload: UploadResumption? = nil
     ) -> any TaskEngine {
         let identifier = core.makeTaskIdentifier()
-        let refusal: URLError
-        switch BackgroundRules.kind(request, consumer, body) {
-        case .success(let kind):
-            if let client = core.remote as? BackgroundClient {
-                return BackgroundEngine(
-                    identifier: identifier,
-                    client,
-                    in: core,
-                    request,
-                    kind,
-                    resumeData: resumeData,
-                    upload: upload
-                )
-            }
-            let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
-            refusal = URLError(.unknown, request.url, fault ?? "The background session has no agent.")
-        case .failure(let error):
-            refusal = error
+        do throws(URLError) {
+            let (client, kind) = try findAgent(forTaskOf: request, consumer, body)
+            return BackgroundEngine(
+                identifier: identifier,
+                client,
+                in: core,
+                request,
+                kind,
+                resumeData: resumeData,
+                upload: upload
+            )
+        } catch {
+            return TaskHandle(
+                identifier: identifier,
+                session: core,
+                request: request,
+                body: body,
+                consumer: consumer,
+                makeSteps: { _, _ in Steps([RefusalStep(error)]) }
+            )
         }
-        return TaskHandle(
-            identifier: identifier,
-            session: core,
-            request: request,
-            body: body,
-            consumer: consumer,
-            makeSteps: { _, _ in Steps([RefusalStep(refusal)]) }
-        )
+    }
+
+    /// The client whose agent can do a task, and the task's kind. Throws the error that the task fails with if there is none.
+    private func findAgent(
+        forTaskOf request: URLRequest,
+        _ consumer: Consumer,
+        _ body: TaskBody.Source
+    ) throws(URLError) -> (BackgroundClient, TaskSubmission.Kind) {
+        let kind = try BackgroundRules.kind(request, consumer, body).get()
+        if let client = core.remote as? BackgroundClient { return (client, kind) }
+        let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
+        throw URLError(.unknown, request.url, fault ?? "The background session has no agent.")
     }
 }
