@@ -23,22 +23,11 @@ enum Spawn {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
-        posix_spawn_file_actions_adddup2(&actions, 0, 1)
-        posix_spawn_file_actions_adddup2(&actions, 0, 2)
-        if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
-        // Not all code opens descriptors as close-on-exec: libcurl doesn't for its own sockets.
-        posix_spawn_file_actions_addclosefrom_np(&actions, descriptor == nil ? 3 : 4)
-
+        replaceDescriptors(in: &actions, passing: descriptor)
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        resetSignals(in: &attributes)
 
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         var pid = pid_t()
@@ -49,6 +38,27 @@ enum Spawn {
         }
         guard code == 0 else { throw SystemError(code: code) }
         return pid
+    }
+
+    private static func replaceDescriptors(
+        in actions: inout posix_spawn_file_actions_t,
+        passing descriptor: Int32?
+    ) {
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        posix_spawn_file_actions_adddup2(&actions, 0, 1)
+        posix_spawn_file_actions_adddup2(&actions, 0, 2)
+        if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }
+        // Not all code opens descriptors as close-on-exec: libcurl doesn't for its own sockets.
+        posix_spawn_file_actions_addclosefrom_np(&actions, descriptor == nil ? 3 : 4)
+    }
+
+    private static func resetSignals(in attributes: inout posix_spawnattr_t) {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        sigfillset(&signals)
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     }
 
     private static func withCStrings<Result>(
