@@ -71,7 +71,7 @@ enum AsyncForm {
 
     /// Called by the default implementation of the async form of `question`. A delegate that calls another one's async form, or that of
     /// another of its own methods, gets the default answer there.
-    static func isMissing(_ question: MissingMethods.Method, in delegate: AnyObject) {
+    static func reportMissing(_ question: MissingMethods.Method, in delegate: AnyObject) {
         guard let probe, probe.delegate == ObjectIdentifier(delegate), probe.question == question else { return }
         probe.isMissing.withLock { $0 = true }
     }

@@ -310,7 +310,8 @@ extension Loader: ClocksOwner {
 
     private func idleTimeIsUp() {
         clocks.lastAnswer = handle.lastAnswer(at: loop.now)
-        guard let end = idleEnd, end <= loop.now, let transfer = phase.transfer, let request, !transfer.hasMovedUnseen()
+        guard let end = idleEnd, end <= loop.now, let transfer = phase.transfer, let request,
+            !transfer.restartIdleClockIfMoved()
         else { return rearmClocks() }
         transfer.timedOut()
         let error = URLError.idleTimeOut(request.url)

@@ -38,13 +38,14 @@ protocol Transfer: AnyObject {
     /// Called when the request's body has bytes to send again. Outside of libcurl.
     func bodyBecameReadable()
 
-    /// Whether bytes have moved since `lastActivity` without being reported to the delegate; restarts the idle clock if so.
-    func hasMovedUnseen() -> Bool
+    /// Called when the idle clock has run down: restarts it if bytes have moved since `lastActivity` without being reported to the
+    /// delegate. Returns whether they have.
+    func restartIdleClockIfMoved() -> Bool
 
     /// Restarts the idle clock.
     func noteActivity()
 
-    /// Called when the idle clock has run down: the transfer is about to be cancelled, and its connection may be dead.
+    /// Called when nothing has moved for so long that the transfer is about to be cancelled; its connection may be dead.
     func timedOut()
 
     /// Ends it without another report.
@@ -60,7 +61,7 @@ extension Transfer {
 
     func proceed(to route: BodyRoute) {}
     func bodyBecameReadable() {}
-    func hasMovedUnseen() -> Bool { false }
+    func restartIdleClockIfMoved() -> Bool { false }
     func noteActivity() {}
     func timedOut() {}
 }

@@ -24,7 +24,7 @@ extension EasyHandle {
         let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
         let directions = !isPaused ? CURLPAUSE_CONT : pausing.head == nil ? pause : pause & CURLPAUSE_SEND
         let code = multi?.pause(self, directions) ?? CURLE_BAD_FUNCTION_ARGUMENT
-        multi?.needsSettling()
+        multi?.scheduleSettling()
         switch code {
         case CURLE_OK:
             return true

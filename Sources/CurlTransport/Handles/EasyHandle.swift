@@ -197,7 +197,7 @@ package final class EasyHandle {
     func markUnsettled() {
         guard !isUnsettled, let multi else { return }
         isUnsettled = true
-        multi.needsSettling(self)
+        multi.scheduleSettling(of: self)
     }
 
     /// Called by the multi outside of libcurl, once after each series of callbacks.

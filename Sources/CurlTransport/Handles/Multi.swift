@@ -219,8 +219,8 @@ package final class Multi {
         loop.preconditionOnLoop()
         guard easy.handler != nil else { return }
         remove(easy)
-        needsSettling()
-        needsRecheck()
+        scheduleSettling()
+        scheduleRecheck()
     }
 
     /// `result` is nil if the transfer's end wasn't reported.
@@ -273,7 +273,7 @@ package final class Multi {
             if curl_multi_add_handle(handle, probe) == CURLM_OK { curl_multi_remove_handle(handle, probe) }
         }
         curl_easy_cleanup(probe)
-        needsSettling()
+        scheduleSettling()
     }
 
     // MARK: - Called by the loop
@@ -324,11 +324,11 @@ package final class Multi {
         var stillRunning: Int32 = 0
         let code = loop.calls.within { curl_multi_socket_action(handle, socket, action, &stillRunning) }
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
-        needsSettling()
-        needsRecheck()
+        scheduleSettling()
+        scheduleRecheck()
     }
 
-    private func needsRecheck() {
+    private func scheduleRecheck() {
         guard !isRecheckScheduled, stalledInput?.isIdle == false else { return }
         isRecheckScheduled = true
         loop.recheckSoon(self)
@@ -355,13 +355,13 @@ package final class Multi {
         var stillRunning: Int32 = 0
         let code = loop.calls.within { clibcurl_multi_run_all(handle, &stillRunning) }
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
-        needsSettling()
+        scheduleSettling()
     }
 
     /// Called when libcurl reports that it stopped in the middle of its work. Outside of libcurl.
     func ranOutOfMemory() {
         if case .open(let pointer) = handle { handle = .broken(pointer) }
-        needsSettling()
+        scheduleSettling()
     }
 
     /// Called by the loop outside of libcurl: lets handlers act on what they recorded, and finishes transfers that are over.
@@ -388,7 +388,7 @@ package final class Multi {
             easy.settle()
         }
         unsettled.recycle(settling)
-        needsRecheck()
+        scheduleRecheck()
     }
 
     private func finishTransfers() {
@@ -448,7 +448,7 @@ package final class Multi {
         if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
         remove(easy, result)
         // The connection's other transfers may have to look at it.
-        needsRecheck()
+        scheduleRecheck()
         // The handler may still query the handle.
         handler?.transferFinished(failure)
     }
@@ -456,19 +456,19 @@ package final class Multi {
     /// Reports, soon, the end of a transfer that ended while it was paused. Outside of libcurl.
     func finishSoon(_ easy: EasyHandle) {
         continued.append(easy)
-        needsSettling()
+        scheduleSettling()
     }
 
     /// Watches a channel's socket, which libcurl knows nothing about. Outside of libcurl.
     func watch(_ socket: Int32, for interest: SocketInterest) {
         guard !loop.watch(socket, for: interest, owner: id) else { return }
-        if let easy = running.all.first(where: { $0.socket == socket }) { isUnwatched(easy) }
+        if let easy = running.all.first(where: { $0.socket == socket }) { strand(easy) }
     }
 
     /// Called when the system refuses to watch the transfer's socket: it would get no more events, so it ends soon.
-    private func isUnwatched(_ easy: EasyHandle) {
+    private func strand(_ easy: EasyHandle) {
         stranded.add(easy, .unwatched)
-        needsSettling()
+        scheduleSettling()
     }
 
     // MARK: - Callbacks, within libcurl: record only
@@ -476,7 +476,7 @@ package final class Multi {
     /// `easy` is the handle that caused the change, if it is one of ours. `socket` is negative if the connection is already gone.
     func socketInterestChanged(_ socket: Int32, _ what: Int32, of easy: EasyHandle?) {
         let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
-        if stranded.note(easy, socket, isWanted: isWanted) { needsSettling() }
+        if stranded.note(easy, socket, isWanted: isWanted) { scheduleSettling() }
         guard socket >= 0 else { return }
         if isWanted { easy?.opened = loop.current(socket) }
         _ = running.starved.take(socket)
@@ -489,7 +489,7 @@ package final class Multi {
             case CURL_POLL_REMOVE: unwatch(socket, of: easy)
             default: true
             }
-        if !isWatched, let easy { isUnwatched(easy) }
+        if !isWatched, let easy { strand(easy) }
     }
 
     /// Called when libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
@@ -511,13 +511,13 @@ package final class Multi {
         } else {
             loop.cancel(deadline)
         }
-        if timers.areDue { needsSettling() }
+        if timers.areDue { scheduleSettling() }
     }
 
     /// Has libcurl read for the rate-limited transfers before the loop sleeps.
     private func readForLimited() {
         stalledInput?.readForLimited()
-        needsRecheck()
+        scheduleRecheck()
     }
 
     private func armLimitedReads() {
@@ -529,7 +529,7 @@ package final class Multi {
 
     /// Called when `easy` has a connection, and libcurl begins to send its request, perhaps again.
     func requestGoesOut(_ easy: EasyHandle) {
-        if stalledInput?.requestGoesOut(easy) == true { needsRecheck() }
+        if stalledInput?.requestGoesOut(easy) == true { scheduleRecheck() }
     }
 
     /// Called for each line of a response's head if the transfer sends a body.
@@ -540,16 +540,16 @@ package final class Multi {
     /// Called when the handler has nothing more to send. Whether libcurl may be told now; otherwise it is told to wait. Within libcurl.
     func mayEndBody(of easy: EasyHandle) -> Bool {
         guard stalledInput?.delaysEnd(of: easy) == true else { return true }
-        needsRecheck()
+        scheduleRecheck()
         return false
     }
 
-    func needsSettling(_ easy: EasyHandle) {
+    func scheduleSettling(of easy: EasyHandle) {
         unsettled.append(easy)
-        needsSettling()
+        scheduleSettling()
     }
 
-    func needsSettling() {
+    func scheduleSettling() {
         guard !isSettlingScheduled else { return }
         isSettlingScheduled = true
         loop.settleSoon(self)

@@ -76,7 +76,7 @@ package final class EventLoopGroup: Sendable {
 
     /// Another of the parent's threads may have held a lock of Swift's runtime, which is never released in the child. So the child does no
     /// more than it must.
-    func hasForked(isChild: Bool) {
+    func didFork(isChild: Bool) {
         if isChild { state.changeDuringFork { $0.isForked = true } }
         state.unlockAfterFork()
     }

@@ -15,7 +15,7 @@ enum ForkSafety {
     private static let isInstalled =
         pthread_atfork(
             { for group in EventLoopGroup.all { group.willFork() } },
-            { for group in EventLoopGroup.all { group.hasForked(isChild: false) } },
-            { for group in EventLoopGroup.all { group.hasForked(isChild: true) } }
+            { for group in EventLoopGroup.all { group.didFork(isChild: false) } },
+            { for group in EventLoopGroup.all { group.didFork(isChild: true) } }
         ) == 0
 }

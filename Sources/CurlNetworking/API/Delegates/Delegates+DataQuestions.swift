@@ -25,7 +25,7 @@ extension URLSessionDataDelegate {
         dataTask: URLSessionDataTask,
         didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        AsyncForm.isMissing(.response, in: self)
+        AsyncForm.reportMissing(.response, in: self)
         return .allow
     }
 
@@ -56,7 +56,7 @@ extension URLSessionDataDelegate {
         dataTask: URLSessionDataTask,
         willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        AsyncForm.isMissing(.caching, in: self)
+        AsyncForm.reportMissing(.caching, in: self)
         return proposedResponse
     }
 }

@@ -26,7 +26,7 @@ extension URLSessionDelegate {
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.isMissing(.sessionChallenge, in: self)
+        AsyncForm.reportMissing(.sessionChallenge, in: self)
         return (.performDefaultHandling, nil)
     }
 }
@@ -62,7 +62,7 @@ extension URLSessionTaskDelegate {
         willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        AsyncForm.isMissing(.redirect, in: self)
+        AsyncForm.reportMissing(.redirect, in: self)
         return request
     }
 
@@ -101,7 +101,7 @@ extension URLSessionTaskDelegate {
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.isMissing(.challenge, in: self)
+        AsyncForm.reportMissing(.challenge, in: self)
         return (.performDefaultHandling, nil)
     }
 }

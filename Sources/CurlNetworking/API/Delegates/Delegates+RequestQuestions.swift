@@ -26,7 +26,7 @@ extension URLSessionTaskDelegate {
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask
     ) async -> InputStream? {
-        AsyncForm.isMissing(.bodyStream, in: self)
+        AsyncForm.reportMissing(.bodyStream, in: self)
         return nil
     }
 
@@ -55,7 +55,7 @@ extension URLSessionTaskDelegate {
         needNewBodyStreamForTask task: URLSessionTask,
         from offset: Int64
     ) async -> InputStream? {
-        AsyncForm.isMissing(.bodyStreamFromOffset, in: self)
+        AsyncForm.reportMissing(.bodyStreamFromOffset, in: self)
         return nil
     }
 
@@ -87,7 +87,7 @@ extension URLSessionTaskDelegate {
         task: URLSessionTask,
         willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        AsyncForm.isMissing(.delayedRequest, in: self)
+        AsyncForm.reportMissing(.delayedRequest, in: self)
         return (.continueLoading, nil)
     }
 }

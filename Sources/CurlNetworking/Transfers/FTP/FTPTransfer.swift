@@ -41,7 +41,7 @@ final class FTPTransfer: Transfer, @unchecked Sendable {
     var isPaused: Bool { pipe.isPaused }
     var phase: TransferPhase { pipe.phase }
 
-    func hasMovedUnseen() -> Bool {
+    func restartIdleClockIfMoved() -> Bool {
         guard !pipe.hasBegun else { return false }
         lastActivity = loop.now
         return true

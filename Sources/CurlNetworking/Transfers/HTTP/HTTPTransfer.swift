@@ -144,7 +144,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// libcurl may still be sending bytes that it was given long ago, and doesn't report incomplete lines. A request that waits for room on
     /// the connections has no server that could be silent.
-    func hasMovedUnseen() -> Bool {
+    func restartIdleClockIfMoved() -> Bool {
         guard let easy else { return false }
         if easy.phase == .resolving, easy.connections?.isFull == true {
             easy.extendConnecting(by: loop.now - clock.last)
