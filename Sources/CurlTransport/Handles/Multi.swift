@@ -12,7 +12,8 @@ package final class Multi {
     package let loop: EventLoop
     private var limits: ConnectionLimits
     let quirks: CurlQuirks
-    private var handle = Handle.none
+    /// nil while it isn't needed.
+    private var handle: MultiHandle?
     private var id: UInt32 = 0
     private var isClosed = false
 
@@ -33,26 +34,8 @@ package final class Multi {
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
-    /// Lives as long as `handle`.
-    private var tlsSessions: TLSSessionCache?
-    private var noConnections: NoConnections?
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
-
-    private enum Handle {
-        case none
-        case open(UnsafeMutableRawPointer)
-        /// libcurl ran out of memory in the middle of its work, and may have left any transfer without a socket or a timer. It must not be
-        /// told to continue: some versions would divide by zero.
-        case broken(UnsafeMutableRawPointer)
-
-        var pointer: UnsafeMutableRawPointer? {
-            switch self {
-            case .none: nil
-            case .open(let pointer), .broken(let pointer): pointer
-            }
-        }
-    }
 
     private struct Timers {
         /// Whether libcurl has set its timer to 0 ms: it fires in the turn's next round.
@@ -98,36 +81,26 @@ package final class Multi {
     // MARK: - libcurl's handle
 
     private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
-        if case .open(let handle) = handle { return handle }
+        if let pointer = handle?.usable { return pointer }
         // A broken handle is about to be closed.
-        guard case .none = handle, let handle = curl_multi_init() else {
+        guard !hasHandle, let handle = MultiHandle(for: self, limits, quirks) else {
             throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text, systemErrno: ENOMEM)
         }
-        self.handle = .open(handle)
-        if quirks.keepsTLSSessionsPerHandle { tlsSessions = TLSSessionCache() }
-        if quirks.looksThroughConnections { noConnections = NoConnections() }
-        // Released in closeHandle(): libcurl makes callbacks until curl_multi_cleanup has returned.
-        let context = Unmanaged.passRetained(self).toOpaque()
-        _ = clibcurl_multi_set_socket(handle, Callbacks.socket)
-        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_SOCKETDATA, context)
-        _ = clibcurl_multi_set_timer(handle, Callbacks.timer)
-        _ = clibcurl_multi_set_pointer(handle, CURLMOPT_TIMERDATA, context)
-        limits.apply(to: handle)
-        return handle
+        self.handle = handle
+        return handle.pointer
     }
 
     /// Closes the connections, too. Outside of libcurl, with no transfers.
     private func closeHandle() {
-        guard let pointer = handle.pointer else { return }
-        _ = loop.calls.within { curl_multi_cleanup(pointer) }
-        handle = .none
-        tlsSessions = nil
-        noConnections = nil
+        guard let open = handle else { return }
+        loop.calls.within { open.close() }
+        handle = nil
         idleClock.closed()
         timers.areDue = false
         loop.cancel(deadline)
         if let reads = stalledInput?.limitedReads { loop.cancel(reads) }
         loop.cancel(idleDeadline)
+        // The handle's: it makes no more callbacks.
         Unmanaged.passUnretained(self).release()
     }
 
@@ -135,14 +108,14 @@ package final class Multi {
     package func liftHostLimit() {
         guard limits.perHost != nil else { return }
         limits.perHost = nil
-        if case .open(let handle) = handle { _ = clibcurl_multi_set_long(handle, CURLMOPT_MAX_HOST_CONNECTIONS, 0) }
+        handle?.liftHostLimit()
     }
 
     /// Whether libcurl's handle exists, and so holds descriptors.
-    var hasHandle: Bool { handle.pointer != nil }
+    var hasHandle: Bool { handle != nil }
 
     /// Whether libcurl ran out of memory, and all transfers are about to end.
-    var isBroken: Bool { if case .broken = handle { true } else { false } }
+    var isBroken: Bool { handle?.isBroken == true }
 
     /// Called when the last transfer or connection has ended.
     private func becameIdle() {
@@ -197,7 +170,7 @@ package final class Multi {
             try options.applyFixed(to: easy)
         }
         let handle = try openHandle()
-        if let tlsSessions { easy.join(tlsSessions) }
+        if let tlsSessions = self.handle?.tlsSessions { easy.join(tlsSessions) }
         easy.start(in: self, for: handler)
         let code = loop.calls.within { curl_multi_add_handle(handle, easy.handle) }
         guard code == CURLM_OK else {
@@ -239,7 +212,7 @@ package final class Multi {
         if quirks.leaksPausedBytes, result == nil, easy.http2Input.isMultiplexed == true {
             _ = pause(easy, CURLPAUSE_CONT)
         }
-        _ = loop.calls.within { curl_multi_remove_handle(handle.pointer, easy.handle) }
+        _ = loop.calls.within { curl_multi_remove_handle(handle?.pointer, easy.handle) }
         easy.leaveTLSSessions()
         loop.transferCount -= 1
         running.remove(easy)
@@ -265,7 +238,7 @@ package final class Multi {
     /// response, and look again neither then nor when it turns out not to be shareable. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
-        guard case .open(let handle) = handle, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
+        guard let handle = handle?.usable, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
             let probe = curl_easy_init()
         else { return }
         // libcurl looks whenever a transfer leaves.
@@ -319,7 +292,7 @@ package final class Multi {
     }
 
     func act(on socket: Int32, _ action: Int32) {
-        guard case .open(let handle) = handle else { return }
+        guard let handle = handle?.usable else { return }
         if action & CURL_CSELECT_OUT != 0 { stalledInput?.wrote(on: socket) }
         var stillRunning: Int32 = 0
         let code = loop.calls.within { curl_multi_socket_action(handle, socket, action, &stillRunning) }
@@ -351,7 +324,7 @@ package final class Multi {
     /// Makes libcurl look at every transfer, whether or not anything has happened to it. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
-        guard case .open(let handle) = handle else { return }
+        guard let handle = handle?.usable else { return }
         var stillRunning: Int32 = 0
         let code = loop.calls.within { clibcurl_multi_run_all(handle, &stillRunning) }
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
@@ -360,7 +333,7 @@ package final class Multi {
 
     /// Called when libcurl reports that it stopped in the middle of its work. Outside of libcurl.
     func ranOutOfMemory() {
-        if case .open(let pointer) = handle { handle = .broken(pointer) }
+        handle?.ranOutOfMemory()
         scheduleSettling()
     }
 
@@ -396,7 +369,7 @@ package final class Multi {
             if let result = easy.pausing.takeResult() { finish(easy, result) }
         }
         var remaining: Int32 = 0
-        while let pointer = handle.pointer, let message = curl_multi_info_read(pointer, &remaining) {
+        while let pointer = handle?.pointer, let message = curl_multi_info_read(pointer, &remaining) {
             guard message.pointee.msg == CURLMSG_DONE, let easy = EasyHandle.of(message.pointee.easy_handle) else {
                 continue
             }
@@ -405,7 +378,7 @@ package final class Multi {
             if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
                 loop.becameIdle(idle.socket, idle.traffic, after: ObjectIdentifier(easy))
             }
-            if !easy.opensChannel { noConnections?.replaceConnection(of: easy) }
+            if !easy.opensChannel { handle?.noConnections?.replaceConnection(of: easy) }
             if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
         }
     }
