@@ -25,7 +25,7 @@ enum Callbacks {
         let easy = easy(context)
         switch easy.needsBody(into: buffer) {
         case .bytes(0):
-            guard easy.multi?.mayEndBody(of: easy) ?? true else { return Int(CURL_READFUNC_PAUSE) }
+            guard easy.multi?.recheck.mayEndBody(of: easy) ?? true else { return Int(CURL_READFUNC_PAUSE) }
             easy.http2Input.bodyEnded()
             return 0
         case .bytes(let count):
@@ -75,7 +75,7 @@ enum Callbacks {
         let easy = easy(context)
         if easy.handler?.isAnswered == true || easy.handler?.answerWatch?.hasHeard == true { return abortPrerequest }
         easy.connected(fromPort: Int(localPort))
-        easy.multi?.requestGoesOut(easy)
+        easy.multi?.recheck.requestGoesOut(easy)
         easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would continue after the part of the body it had read, unless it had sent some of
         // that.

@@ -169,7 +169,7 @@ package final class EasyHandle {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if sharing.awaitsAnswer { keepConnection() }
-        if sendsBody { multi?.headLineCame(bytes, for: self) }
+        if sendsBody { multi?.recheck.headLineCame(bytes, for: self) }
         if pausing.isPaused { return pausing.hold(bytes) }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort

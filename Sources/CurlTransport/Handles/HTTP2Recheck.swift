@@ -1,11 +1,25 @@
 import CCurlNetworkingLibcurl
 
-/// What a multi does for `HTTP2StalledInput` before its loop sleeps. Loop only, outside of libcurl.
+/// What a multi does for `HTTP2StalledInput`, which has the state. Does nothing with a libcurl that doesn't need it. Loop only.
 struct HTTP2Recheck {
     let multi: Multi
 
-    /// True if that may have produced something to do.
+    /// Has the loop call `run` before it sleeps, if there is anything to look at.
+    func schedule() {
+        if multi.stalledInput?.takeRecheck() == true { multi.loop.recheckSoon(multi) }
+    }
+
+    // MARK: - Before the loop sleeps, outside of libcurl
+
+    /// Called by the loop. True if that may have produced something to do.
     func run() -> Bool {
+        multi.stalledInput?.recheckBegins()
+        guard !multi.isClosed, multi.stalledInput != nil else { return false }
+        defer { armLimitedReads() }
+        return runConnections()
+    }
+
+    private func runConnections() -> Bool {
         let sockets = multi.stalledInput?.takeSockets() ?? []
         for socket in sockets {
             multi.act(on: socket, CURL_CSELECT_IN)
@@ -56,5 +70,36 @@ struct HTTP2Recheck {
     private func runTimers() {
         multi.runTimers()
         multi.settleHandlers()
+    }
+
+    /// Has libcurl read for the rate-limited transfers before the loop sleeps.
+    func readForLimited() {
+        multi.stalledInput?.readForLimited()
+        schedule()
+    }
+
+    private func armLimitedReads() {
+        guard multi.stalledInput?.hasLimited == true, let reads = multi.stalledInput?.limitedReads, !reads.isScheduled
+        else { return }
+        multi.loop.schedule(reads, at: multi.loop.now + HTTP2StalledInput.intervalOfReads)
+    }
+
+    // MARK: - Callbacks, within libcurl
+
+    /// Called when `easy` has a connection, and libcurl begins to send its request, perhaps again.
+    func requestGoesOut(_ easy: EasyHandle) {
+        if multi.stalledInput?.requestGoesOut(easy) == true { schedule() }
+    }
+
+    /// Called for each line of a response's head if the transfer sends a body.
+    func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
+        if multi.stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
+    }
+
+    /// Called when the handler has nothing more to send. Whether libcurl may be told now; otherwise it is told to wait.
+    func mayEndBody(of easy: EasyHandle) -> Bool {
+        guard multi.stalledInput?.delaysEnd(of: easy) == true else { return true }
+        schedule()
+        return false
     }
 }

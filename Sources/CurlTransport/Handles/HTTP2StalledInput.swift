@@ -29,6 +29,7 @@ struct HTTP2StalledInput {
     private var endings: [EasyHandle] = []
     private var limitedCount = 0
     private var readsForLimited = false
+    private var isRecheckScheduled = false
     /// When these read next. Not libcurl's timer, which other transfers move.
     let limitedReads: Deadline
 
@@ -39,7 +40,19 @@ struct HTTP2StalledInput {
         self.limitedReads = limitedReads
     }
 
-    var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty }
+    private var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty }
+
+    /// Called when there may be something to look at. True if a look is to be scheduled: not if one is already, or if there is nothing.
+    mutating func takeRecheck() -> Bool {
+        guard !isRecheckScheduled, !isIdle else { return false }
+        isRecheckScheduled = true
+        return true
+    }
+
+    /// Called at the look that was scheduled.
+    mutating func recheckBegins() {
+        isRecheckScheduled = false
+    }
 
     /// Called when the transfer has received or sent something: once its response's head has arrived, it is known whether it uses HTTP/2.
     mutating func moved(_ easy: EasyHandle) {

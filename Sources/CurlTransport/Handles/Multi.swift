@@ -15,7 +15,7 @@ package final class Multi {
     /// nil while it isn't needed.
     private var handle: MultiHandle?
     private var id: UInt32 = 0
-    private var isClosed = false
+    private(set) var isClosed = false
 
     /// Unchecked for the reason given in `Deadline`.
     @exclusivity(unchecked) private(set) var running = RunningTransfers()
@@ -30,7 +30,6 @@ package final class Multi {
     private var unsettled = WorkList<EasyHandle>()
     private var isSettlingScheduled = false
     @exclusivity(unchecked) var stalledInput: HTTP2StalledInput?
-    private var isRecheckScheduled = false
     /// Handles whose transfers ended while paused, and have been resumed.
     private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
@@ -58,7 +57,7 @@ package final class Multi {
         idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
         guard quirks.forgetsHTTP2Input else { return }
-        stalledInput = HTTP2StalledInput(limitedReads: Deadline { [unowned self] in readForLimited() })
+        stalledInput = HTTP2StalledInput(limitedReads: Deadline { [unowned self] in recheck.readForLimited() })
     }
 
     deinit {
@@ -193,7 +192,7 @@ package final class Multi {
         guard easy.handler != nil else { return }
         remove(easy)
         scheduleSettling()
-        scheduleRecheck()
+        recheck.schedule()
     }
 
     /// `result` is nil if the transfer's end wasn't reported.
@@ -298,22 +297,11 @@ package final class Multi {
         let code = loop.calls.within { curl_multi_socket_action(handle, socket, action, &stillRunning) }
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         scheduleSettling()
-        scheduleRecheck()
+        recheck.schedule()
     }
 
-    private func scheduleRecheck() {
-        guard !isRecheckScheduled, stalledInput?.isIdle == false else { return }
-        isRecheckScheduled = true
-        loop.recheckSoon(self)
-    }
-
-    /// Called by the loop before it sleeps: see `HTTP2StalledInput`. True if that may have produced something to do.
-    func recheckConnections() -> Bool {
-        isRecheckScheduled = false
-        guard !isClosed, stalledInput != nil else { return false }
-        defer { armLimitedReads() }
-        return HTTP2Recheck(multi: self).run()
-    }
+    /// The multi's part in `HTTP2StalledInput`.
+    var recheck: HTTP2Recheck { HTTP2Recheck(multi: self) }
 
     /// https://curl.se/libcurl/c/curl_easy_pause.html
     @discardableResult
@@ -361,7 +349,7 @@ package final class Multi {
             easy.settle()
         }
         unsettled.recycle(settling)
-        scheduleRecheck()
+        recheck.schedule()
     }
 
     private func finishTransfers() {
@@ -421,7 +409,7 @@ package final class Multi {
         if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
         remove(easy, result)
         // The connection's other transfers may have to look at it.
-        scheduleRecheck()
+        recheck.schedule()
         // The handler may still query the handle.
         handler?.transferFinished(failure)
     }
@@ -485,36 +473,6 @@ package final class Multi {
             loop.cancel(deadline)
         }
         if timers.areDue { scheduleSettling() }
-    }
-
-    /// Has libcurl read for the rate-limited transfers before the loop sleeps.
-    private func readForLimited() {
-        stalledInput?.readForLimited()
-        scheduleRecheck()
-    }
-
-    private func armLimitedReads() {
-        guard stalledInput?.hasLimited == true, let reads = stalledInput?.limitedReads, !reads.isScheduled else {
-            return
-        }
-        loop.schedule(reads, at: loop.now + HTTP2StalledInput.intervalOfReads)
-    }
-
-    /// Called when `easy` has a connection, and libcurl begins to send its request, perhaps again.
-    func requestGoesOut(_ easy: EasyHandle) {
-        if stalledInput?.requestGoesOut(easy) == true { scheduleRecheck() }
-    }
-
-    /// Called for each line of a response's head if the transfer sends a body.
-    func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
-        if stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
-    }
-
-    /// Called when the handler has nothing more to send. Whether libcurl may be told now; otherwise it is told to wait. Within libcurl.
-    func mayEndBody(of easy: EasyHandle) -> Bool {
-        guard stalledInput?.delaysEnd(of: easy) == true else { return true }
-        scheduleRecheck()
-        return false
     }
 
     func scheduleSettling(of easy: EasyHandle) {

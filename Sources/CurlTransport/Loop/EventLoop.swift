@@ -267,7 +267,7 @@ package final class EventLoop: @unchecked Sendable {
         pendingMultis.append(multi)
     }
 
-    /// Calls `multi.recheckConnections()` when no socket is ready any more, or some rounds later. The multi asks only once.
+    /// Runs `multi.recheck` when no socket is ready any more, or some rounds later. The multi asks only once.
     func recheckSoon(_ multi: Multi) {
         multisToRecheck.append(multi)
     }
@@ -435,7 +435,7 @@ package final class EventLoop: @unchecked Sendable {
     private func recheckMultis(isQuiet: Bool) -> Bool {
         guard !multisToRecheck.isEmpty, pacing.rounds.isRecheckDue(isQuiet: isQuiet) else { return false }
         let multis = multisToRecheck.take()
-        let hasMoved = multis.reduce(false) { $1.recheckConnections() || $0 }
+        let hasMoved = multis.reduce(false) { $1.recheck.run() || $0 }
         multisToRecheck.recycle(multis)
         return hasMoved
     }
