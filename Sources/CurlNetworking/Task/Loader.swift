@@ -193,7 +193,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     private func launch(_ request: URLRequest) {
         do throws(URLError) {
-            begin(try TransferMaker(self).make(request), of: nil)
+            begin(try RequestLauncher(self).makeTransfer(for: request), of: nil)
         } catch {
             finish(.failure(error))
         }

@@ -1,33 +1,44 @@
 import CurlTransport
 import Foundation
 
-/// Makes the transfer that a plan describes, for a request with a place at its host. Loop only.
+/// Makes the transfer that a plan describes. Loop only.
 struct TransferFactory {
     private let plan: TransferPlan
-    private let participants: TransferPlan.Participants
+    private let environment: TransferEnvironment
     private let ticket: Admission.Ticket
 
     private var request: URLRequest { plan.request }
-    private var pool: ConnectionPool { participants.pool }
-    private var settings: SessionSettings { participants.settings }
+    private var pool: ConnectionPool { environment.pool }
+    private var settings: SessionSettings { environment.settings }
     private var route: ProxyRoute { pool.route(for: ticket) }
 
-    init(_ plan: TransferPlan, _ participants: TransferPlan.Participants, _ ticket: Admission.Ticket) {
-        (self.plan, self.participants, self.ticket) = (plan, participants, ticket)
+    private init(_ plan: TransferPlan, in environment: TransferEnvironment, _ ticket: Admission.Ticket) {
+        (self.plan, self.environment, self.ticket) = (plan, environment, ticket)
     }
 
     /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
-    func make(bufferSize: Int) throws(URLError) -> any Transfer {
+    static func make(
+        _ plan: TransferPlan,
+        in environment: TransferEnvironment,
+        bufferSize: Int
+    ) throws(URLError) -> any Transfer {
+        guard let ticket = plan.ticket else {
+            return try LocalTransfer(plan.request, loop: environment.pool.loop, delegate: environment.delegate)
+        }
+        return try TransferFactory(plan, in: environment, ticket).make(bufferSize)
+    }
+
+    private func make(_ bufferSize: Int) throws(URLError) -> any Transfer {
         guard let options = plan.options else { return try makeFTPTransfer() }
         if let webSocket = plan.webSocket { return try makeWebSocketTransfer(options, webSocket) }
-        if let port = participants.port { return try makeStreamTransfer(options, port) }
+        if let port = environment.port { return try makeStreamTransfer(options, port) }
         if mayUpgrade(options) { return try makeUpgradeTransfer(options) }
         return try makeHTTPTransfer(options, bufferSize)
     }
 
     /// Whether a 101 may make a stream of the connection. A proxy that reads the request doesn't forward its `Upgrade` (RFC 9110 §7.6.1).
     private func mayUpgrade(_ options: TransferOptions) -> Bool {
-        guard participants.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
+        guard environment.decidesOnResponse, request.asksForUpgrade, options.connectionAuthentication == nil else {
             return false
         }
         return options.proxy.usesTunnel || route.server?.isSOCKS ?? true
@@ -35,7 +46,7 @@ struct TransferFactory {
 
     /// The transfer's metrics as it begins; nil if they aren't wanted.
     private var metrics: HopMetrics? {
-        guard participants.isMeasured else { return nil }
+        guard environment.isMeasured else { return nil }
         var metrics = HopMetrics(request)
         metrics.isProxyConnection = route.server != nil
         return metrics
@@ -58,16 +69,16 @@ struct TransferFactory {
                 multi = try pool.currentMulti()
             }
         } catch {
-            throw URLError(error, of: participants.hooks, url: request.url)
+            throw URLError(error, of: environment.hooks, url: request.url)
         }
         if pool.isCountedWithOthers(ticket) { multi.liftHostLimit() }
         return HTTPTransfer(
             request,
             body: plan.body,
-            HTTPTransfer.Order(options: options, hooks: participants.hooks, multi: multi),
+            HTTPTransfer.Order(options: options, hooks: environment.hooks, multi: multi),
             meter: metrics.map(HopMeter.init),
             loop: pool.loop,
-            delegate: participants.delegate
+            delegate: environment.delegate
         )
     }
 
@@ -84,10 +95,10 @@ struct TransferFactory {
             options,
             for: request,
             body: plan.body,
-            hooks: participants.hooks,
+            hooks: environment.hooks,
             connections: pool.ftpConnections,
             loop: pool.loop,
-            delegate: participants.delegate
+            delegate: environment.delegate
         )
     }
 
@@ -113,7 +124,7 @@ struct TransferFactory {
             countsInLimits: settings.webSockets.countInConnectionLimits,
             closeTimeout: settings.webSockets.closeTimeout
         )
-        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: participants.delegate)
+        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: environment.delegate)
     }
 
     private func makeUpgradeTransfer(_ options: TransferOptions) throws(URLError) -> UpgradeTransfer {
@@ -135,7 +146,7 @@ struct TransferFactory {
             body: plan.body,
             order,
             loop: pool.loop,
-            delegate: participants.delegate
+            delegate: environment.delegate
         )
     }
 
@@ -151,7 +162,7 @@ struct TransferFactory {
         pool.prepare(&channel, for: ticket)
         channel.proxy = options.proxy
         let order = StreamTransfer.Order(channel: try channelOrder(channel), site: site(isSecure: false))
-        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: participants.delegate)
+        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: environment.delegate)
     }
 
     /// The channel of a request that we send ourselves.
@@ -170,12 +181,12 @@ struct TransferFactory {
         do throws(TransferFailure) {
             return ChannelOpening.Order(
                 options: options,
-                hooks: participants.hooks,
+                hooks: environment.hooks,
                 multi: try pool.channelMulti(),
                 metrics: metrics
             )
         } catch {
-            throw URLError(error, of: participants.hooks, url: request.url)
+            throw URLError(error, of: environment.hooks, url: request.url)
         }
     }
 

@@ -39,26 +39,4 @@ final class TransferPlan {
             keepsCredentials: keepsCredentials
         )
     }
-
-    /// The objects involved in every transfer of a task.
-    struct Participants {
-        let pool: ConnectionPool
-        let settings: SessionSettings
-        let hooks: TransferHooks?
-        /// Whether metrics may be wanted.
-        let isMeasured: Bool
-        let delegate: any TransferDelegate
-        /// The reads and writes of a stream task.
-        var port: StreamPort?
-        /// Whether a delegate decides about the response, and may make a stream of it.
-        var decidesOnResponse = false
-    }
-
-    /// - Parameter bufferSize: In bytes: the most that libcurl reads at once.
-    func makeTransfer(_ participants: Participants, bufferSize: Int) throws(URLError) -> any Transfer {
-        guard let ticket else {
-            return try LocalTransfer(request, loop: participants.pool.loop, delegate: participants.delegate)
-        }
-        return try TransferFactory(self, participants, ticket).make(bufferSize: bufferSize)
-    }
 }

@@ -1,20 +1,21 @@
 import CurlTransport
 import Foundation
 
-/// Creates the transfers for a task's requests. Loop only; valid as long as its loader.
-struct TransferMaker {
+/// Turns a complete request into a transfer: makes its body, has the steps encode it, and counts it. Loop only; valid as long as its
+/// loader.
+struct RequestLauncher {
     private let loader: Loader
 
     init(_ loader: Loader) {
         self.loader = loader
     }
 
-    /// Without a place at a host, `request` has a data or file URL.
-    func make(_ request: URLRequest) throws(URLError) -> any Transfer {
+    /// Returns the transfer, which has yet to be started. Without a place at a host, `request` has a data or file URL.
+    func makeTransfer(for request: URLRequest) throws(URLError) -> any Transfer {
         guard let ticket = loader.ticket else {
             let settings = loader.session.settings
             let plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
-            return try plan.makeTransfer(participants(for: request), bufferSize: 0)
+            return try TransferFactory.make(plan, in: environment(of: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)
         let part = loader.part(of: request)
@@ -31,16 +32,16 @@ struct TransferMaker {
             let plan = try steps.plan(request, body: body, loader)
             handle.countRequest(with: body, part)
             let bufferSize = loader.sink.bufferSize ?? loader.pool.receiveBufferSize(for: ticket)
-            return try plan.makeTransfer(participants(for: request), bufferSize: bufferSize)
+            return try TransferFactory.make(plan, in: environment(of: request), bufferSize: bufferSize)
         } catch {
             body?.close()
             throw error
         }
     }
 
-    private func participants(for request: URLRequest) -> TransferPlan.Participants {
+    private func environment(of request: URLRequest) -> TransferEnvironment {
         let settings = loader.session.settings
-        return TransferPlan.Participants(
+        return TransferEnvironment(
             pool: loader.pool,
             settings: settings,
             hooks: settings.hasHooks
