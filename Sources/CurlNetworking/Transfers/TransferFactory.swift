@@ -75,7 +75,7 @@ struct TransferFactory {
         return HTTPTransfer(
             request,
             body: plan.body,
-            HTTPTransfer.Order(options: options, hooks: environment.hooks, multi: multi),
+            HTTPTransfer.Setup(options: options, hooks: environment.hooks, multi: multi),
             meter: metrics.map(HopMeter.init),
             loop: pool.loop,
             delegate: environment.delegate
@@ -113,8 +113,8 @@ struct TransferFactory {
             throw URLError(.userAuthenticationRequired, request.url, description)
         }
         let handshake = WebSocketHandshake(exchange.offer)
-        let order = WebSocketTransfer.Order(
-            channel: try channelOrder(requestChannel(options)),
+        let setup = WebSocketTransfer.Setup(
+            channel: try channelSetup(requestChannel(options)),
             handshake: handshake,
             head: handshake.request(
                 target: options.target,
@@ -124,7 +124,7 @@ struct TransferFactory {
             countsInLimits: settings.webSockets.countInConnectionLimits,
             closeTimeout: settings.webSockets.closeTimeout
         )
-        return WebSocketTransfer(request, exchange, order, loop: pool.loop, delegate: environment.delegate)
+        return WebSocketTransfer(request, exchange, setup, loop: pool.loop, delegate: environment.delegate)
     }
 
     private func makeUpgradeTransfer(_ options: TransferOptions) throws(URLError) -> UpgradeTransfer {
@@ -136,15 +136,15 @@ struct TransferFactory {
         )
         if !head.fields.contains("Accept") { head.fields.insert(HeaderField(name: "Accept", value: "*/*"), at: 0) }
         if !head.fields.contains("Connection") { head.add("Connection", "Upgrade") }
-        let order = UpgradeTransfer.Order(
-            channel: try channelOrder(requestChannel(options)),
+        let setup = UpgradeTransfer.Setup(
+            channel: try channelSetup(requestChannel(options)),
             head: head,
             site: site(isSecure: ticket.origin.scheme.isSecure)
         )
         return UpgradeTransfer(
             request,
             body: plan.body,
-            order,
+            setup,
             loop: pool.loop,
             delegate: environment.delegate
         )
@@ -161,8 +161,8 @@ struct TransferFactory {
         channel.isPlain = isDirectAndUnobserved
         pool.prepare(&channel, for: ticket)
         channel.proxy = options.proxy
-        let order = StreamTransfer.Order(channel: try channelOrder(channel), site: site(isSecure: false))
-        return StreamTransfer(request, order, port: port, loop: pool.loop, delegate: environment.delegate)
+        let setup = StreamTransfer.Setup(channel: try channelSetup(channel), site: site(isSecure: false))
+        return StreamTransfer(request, setup, port: port, loop: pool.loop, delegate: environment.delegate)
     }
 
     /// The channel of a request that we send ourselves.
@@ -177,9 +177,9 @@ struct TransferFactory {
     /// Whether there is no proxy on the way to the server, and neither the program's own libcurl options nor a trace.
     private var isDirectAndUnobserved: Bool { !settings.hasHooks && route.server == nil }
 
-    private func channelOrder(_ options: ChannelOptions) throws(URLError) -> ChannelOpening.Order {
+    private func channelSetup(_ options: ChannelOptions) throws(URLError) -> ChannelOpening.Setup {
         do throws(TransferFailure) {
-            return ChannelOpening.Order(
+            return ChannelOpening.Setup(
                 options: options,
                 hooks: environment.hooks,
                 multi: try pool.channelMulti(),

@@ -4,7 +4,7 @@ import Foundation
 /// The opening of a transfer's channel: a proxy's answers on the way, TLS's questions, and the meaning of a failure. Loop only.
 struct ChannelOpening {
     /// The input of `begin`.
-    struct Order {
+    struct Setup {
         let options: ChannelOptions
         let hooks: TransferHooks?
         let multi: Multi
@@ -18,19 +18,19 @@ struct ChannelOpening {
     /// nil without a tunnel.
     private(set) var tunnel: ProxyTunnel?
 
-    init(_ order: Order, to url: URL?) {
+    init(_ setup: Setup, to url: URL?) {
         self.url = url
-        hooks = order.hooks
-        inquiry = order.options.inquiry
-        if order.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
+        hooks = setup.hooks
+        inquiry = setup.options.inquiry
+        if setup.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
     }
 
     /// Starts to connect. If this throws, nothing was started.
-    func begin(_ order: Order, for delegate: any ChannelDelegate) throws(URLError) -> Channel {
+    func begin(_ setup: Setup, for delegate: any ChannelDelegate) throws(URLError) -> Channel {
         do throws(TransferFailure) {
-            return try Channel(order.options, in: order.multi, hooks: order.hooks, delegate: delegate)
+            return try Channel(setup.options, in: setup.multi, hooks: setup.hooks, delegate: delegate)
         } catch {
-            throw URLError(error, of: order.hooks, url: url)
+            throw URLError(error, of: setup.hooks, url: url)
         }
     }
 

@@ -15,12 +15,12 @@ final class HeadExchange {
     var log: ExchangeLog
     private var ending = TransferEnding(isOfNetwork: true)
 
-    init(_ request: URLRequest, over order: ChannelOpening.Order, loop: EventLoop) {
+    init(_ request: URLRequest, over setup: ChannelOpening.Setup, loop: EventLoop) {
         self.request = request
         self.loop = loop
-        opening = ChannelOpening(order, to: request.url)
+        opening = ChannelOpening(setup, to: request.url)
         activity = loop.now
-        log = ExchangeLog(order.metrics, at: loop.now)
+        log = ExchangeLog(setup.metrics, at: loop.now)
     }
 
     /// The head of the response; nil while it is incomplete.
@@ -44,8 +44,8 @@ final class HeadExchange {
     var tunnel: ProxyTunnel? { opening.tunnel }
 
     /// Starts to connect. If this throws, nothing was started.
-    func begin(_ order: ChannelOpening.Order, for delegate: any ChannelDelegate) throws(URLError) {
-        channel = try opening.begin(order, for: delegate)
+    func begin(_ setup: ChannelOpening.Setup, for delegate: any ChannelDelegate) throws(URLError) {
+        channel = try opening.begin(setup, for: delegate)
     }
 
     /// Within libcurl.

@@ -8,8 +8,8 @@ enum ConnectionVersion {
     case unknown
 
     /// The version spoken without TLS; unknown if the program sets its own options, which may lead to either.
-    init(of order: HTTPTransfer.Order) {
-        self = order.hooks?.configure != nil ? .unknown : order.options.speaksHTTP2WithoutTLS ? .http2 : .http1
+    init(of setup: HTTPTransfer.Setup) {
+        self = setup.hooks?.configure != nil ? .unknown : setup.options.speaksHTTP2WithoutTLS ? .http2 : .http1
     }
 
     /// libcurl goes by the version that a response claims. One over HTTP/1.1 that claims to be HTTP/2 would make it send other requests on

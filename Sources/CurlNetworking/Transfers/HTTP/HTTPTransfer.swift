@@ -31,7 +31,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private var inquiry: HandshakeInquiry?
 
     /// The input of `start()`. A class, because a payload of an enum is copied on every access.
-    final class Order {
+    final class Setup {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
@@ -44,7 +44,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     enum Stage {
-        case ordered(Order)
+        case ready(Setup)
         /// Handed to libcurl.
         case running(Multi, EasyHandle)
         /// libcurl's part has ended, and some of the body is still being decoded; nil if the whole response has arrived.
@@ -60,13 +60,13 @@ final class HTTPTransfer: Transfer, TransferHandler {
     init(
         _ request: URLRequest,
         body: (any RequestBody)?,
-        _ order: Order,
+        _ setup: Setup,
         meter: HopMeter?,
         loop: EventLoop,
         delegate: any TransferDelegate
     ) {
         self.request = request
-        stage = .ordered(order)
+        stage = .ready(setup)
         self.delegate = delegate
         self.loop = loop
         sending = BodySending(body)
@@ -82,25 +82,25 @@ final class HTTPTransfer: Transfer, TransferHandler {
     var metrics: HopMetrics? { meter?.metrics }
 
     func start() throws(URLError) {
-        guard case .ordered(let order) = stage else { return }
+        guard case .ready(let setup) = stage else { return }
         stage = .over
-        receiving.plainVersion = ConnectionVersion(of: order)
-        if let scheme = order.options.connectionAuthentication {
+        receiving.plainVersion = ConnectionVersion(of: setup)
+        if let scheme = setup.options.connectionAuthentication {
             conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
         }
-        if order.options.proxy.usesTunnel {
+        if setup.options.proxy.usesTunnel {
             tunnel = ProxyTunnel()
-        } else if order.options.proxy.authentication?.scheme == .ntlm {
+        } else if setup.options.proxy.authentication?.scheme == .ntlm {
             conversations[.proxy] = .ntlm
         }
         do throws(TransferFailure) {
-            stage = .running(order.multi, try order.multi.start(order.options, handler: self, hooks: order.hooks))
-            if let hooks = order.hooks { receiving.effect = hooks.effect }
+            stage = .running(setup.multi, try setup.multi.start(setup.options, handler: self, hooks: setup.hooks))
+            if let hooks = setup.hooks { receiving.effect = hooks.effect }
         } catch {
             sending.close()
-            throw URLError(error, of: order.hooks, url: request.url)
+            throw URLError(error, of: setup.hooks, url: request.url)
         }
-        inquiry = order.options.inquiry
+        inquiry = setup.options.inquiry
     }
 
     func cancel() {
@@ -138,7 +138,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         case .running(_, let easy): easy.phase
         case .draining: .receiving
         case .over where receiving.head != nil: .receiving
-        case .ordered, .over: .preparing
+        case .ready, .over: .preparing
         }
     }
 

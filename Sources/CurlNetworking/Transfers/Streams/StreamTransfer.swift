@@ -4,15 +4,15 @@ import Foundation
 /// The connection of a stream task, from its opening by libcurl, like any request's, to its end. Loop only.
 final class StreamTransfer: Transfer {
     private enum State {
-        case ready(Order)
+        case ready(Setup)
         case connecting(Channel)
         case open(StreamConnection)
         case over
     }
 
     /// What `start()` needs.
-    struct Order {
-        let channel: ChannelOpening.Order
+    struct Setup {
+        let channel: ChannelOpening.Setup
         let site: StreamConnection.Site
     }
 
@@ -30,21 +30,21 @@ final class StreamTransfer: Transfer {
 
     var source: HopMetrics.Source { .network }
 
-    init(_ request: URLRequest, _ order: Order, port: StreamPort, loop: EventLoop, delegate: any TransferDelegate) {
+    init(_ request: URLRequest, _ setup: Setup, port: StreamPort, loop: EventLoop, delegate: any TransferDelegate) {
         self.request = request
         self.port = port
         self.loop = loop
         self.delegate = delegate
-        site = order.site
-        state = .ready(order)
-        opening = ChannelOpening(order.channel, to: request.url)
-        metrics = order.channel.metrics
+        site = setup.site
+        state = .ready(setup)
+        opening = ChannelOpening(setup.channel, to: request.url)
+        metrics = setup.channel.metrics
     }
 
     func start() throws(URLError) {
-        guard case .ready(let order) = state else { return }
+        guard case .ready(let setup) = state else { return }
         lastActivity = loop.now
-        state = .connecting(try opening.begin(order.channel, for: self))
+        state = .connecting(try opening.begin(setup.channel, for: self))
     }
 
     var phase: TransferPhase {

@@ -7,14 +7,14 @@ import Foundation
 /// usual.
 final class UpgradeTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
-    struct Order {
-        let channel: ChannelOpening.Order
+    struct Setup {
+        let channel: ChannelOpening.Setup
         let head: RequestHead
         let site: StreamConnection.Site
     }
 
     private enum State {
-        case idle(Order)
+        case idle(Setup)
         case connecting
         /// Part of the request may still have to be sent.
         case awaitingAnswer
@@ -43,25 +43,25 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     init(
         _ request: URLRequest,
         body: (any RequestBody)?,
-        _ order: Order,
+        _ setup: Setup,
         loop: EventLoop,
         delegate: any TransferDelegate
     ) {
         self.request = request
         self.loop = loop
         self.delegate = delegate
-        site = order.site
-        sending = UpgradeRequest(order.head, body: body)
-        state = .idle(order)
-        heads = HeadExchange(request, over: order.channel, loop: loop)
+        site = setup.site
+        sending = UpgradeRequest(setup.head, body: body)
+        state = .idle(setup)
+        heads = HeadExchange(request, over: setup.channel, loop: loop)
     }
 
     // MARK: - Transfer
 
     func start() throws(URLError) {
-        guard case .idle(let order) = state else { return }
+        guard case .idle(let setup) = state else { return }
         do throws(URLError) {
-            try heads.begin(order.channel, for: self)
+            try heads.begin(setup.channel, for: self)
         } catch {
             sending.close()
             throw error

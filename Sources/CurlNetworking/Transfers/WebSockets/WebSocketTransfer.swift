@@ -4,8 +4,8 @@ import Foundation
 /// The request that opens a web socket, its answer, and the web socket itself (RFC 6455 §4.1). Loop only.
 final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
-    struct Order {
-        let channel: ChannelOpening.Order
+    struct Setup {
+        let channel: ChannelOpening.Setup
         let handshake: WebSocketHandshake
         let head: RequestHead
         /// Whether the web socket keeps its place at the host.
@@ -15,10 +15,10 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     }
 
     private enum State {
-        case idle(Order)
-        case connecting(Order)
+        case idle(Setup)
+        case connecting(Setup)
         /// The request is sent.
-        case awaitingAnswer(Order)
+        case awaitingAnswer(Setup)
         /// The response doesn't open a web socket, for this reason.
         case answered(WebSocketRefusal)
         /// The response opens a web socket, once its cookies are stored.
@@ -37,7 +37,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     init(
         _ request: URLRequest,
         _ exchange: WebSocketExchange,
-        _ order: Order,
+        _ setup: Setup,
         loop: EventLoop,
         delegate: any TransferDelegate
     ) {
@@ -45,8 +45,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         self.exchange = exchange
         self.loop = loop
         self.delegate = delegate
-        state = .idle(order)
-        heads = HeadExchange(request, over: order.channel, loop: loop)
+        state = .idle(setup)
+        heads = HeadExchange(request, over: setup.channel, loop: loop)
     }
 
     // MARK: - Transfer
@@ -54,9 +54,9 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     var source: HopMetrics.Source { .network }
 
     func start() throws(URLError) {
-        guard case .idle(let order) = state else { return }
-        try heads.begin(order.channel, for: self)
-        state = .connecting(order)
+        guard case .idle(let setup) = state else { return }
+        try heads.begin(setup.channel, for: self)
+        state = .connecting(setup)
     }
 
     func cancel() {
@@ -112,9 +112,9 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     }
 
     func channelOpened(_ channel: Channel) {
-        guard case .connecting(let order) = state else { return }
-        state = .awaitingAnswer(order)
-        heads.send(order.head.text, on: channel)
+        guard case .connecting(let setup) = state else { return }
+        state = .awaitingAnswer(setup)
+        heads.send(setup.head.text, on: channel)
         channel.setReading(!heads.isPaused)
         channel.flush()
     }
@@ -135,7 +135,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         switch state {
         case .open(let connection): connection.received(bytes)
-        case .awaitingAnswer(let order): receive(bytes, order)
+        case .awaitingAnswer(let setup): receive(bytes, setup)
         // The body of a response that doesn't open a web socket.
         case .answered: channel.setReading(false)
         case .opening: break
@@ -144,10 +144,10 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     }
 
     /// Takes the next bytes of the response's head, and perhaps of what follows it.
-    private func receive(_ bytes: UnsafeRawBufferPointer, _ order: Order) {
+    private func receive(_ bytes: UnsafeRawBufferPointer, _ setup: Setup) {
         do throws(URLError) {
             let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
-            if case .awaitingAnswer = state, let (head, rest) = answer { decide(about: head, Array(rest), order) }
+            if case .awaitingAnswer = state, let (head, rest) = answer { decide(about: head, Array(rest), setup) }
         } catch {
             fail(error)
         }
@@ -157,13 +157,13 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     // MARK: - The answer
 
-    private func decide(about head: ResponseHead, _ rest: [UInt8], _ order: Order) {
+    private func decide(about head: ResponseHead, _ rest: [UInt8], _ setup: Setup) {
         settleMetrics()
         do throws(URLError) {
             let received = heads.received(head.shown)
             let agreement: WebSocketHandshake.Agreement
             do throws(WebSocketRefusal) {
-                agreement = try order.handshake.agreement(by: head)
+                agreement = try setup.handshake.agreement(by: head)
             } catch let refusal {
                 state = .answered(refusal)
                 heads.channel?.setReading(false)
@@ -173,7 +173,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
                 return fail(.invalidHead(request.url))
             }
             state = .opening
-            exchange.whenShown { [weak self] in self?.open(channel, agreement, rest, order) }
+            exchange.whenShown { [weak self] in self?.open(channel, agreement, rest, setup) }
             if case .opening = state { channel.setReading(false) }
         } catch {
             fail(error)
@@ -184,7 +184,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         _ channel: Channel,
         _ agreement: WebSocketHandshake.Agreement,
         _ rest: [UInt8],
-        _ order: Order
+        _ setup: Setup
     ) {
         guard case .opening = state else { return }
         let connection = WebSocketConnection(
@@ -192,12 +192,12 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
             exchange,
             agreement.compression,
             after: rest,
-            closeTimeout: order.closeTimeout,
+            closeTimeout: setup.closeTimeout,
             loop: loop,
             owner: self
         )
         state = .open(connection)
-        if !order.countsInLimits { delegate.transferLeftConnection(self) }
+        if !setup.countsInLimits { delegate.transferLeftConnection(self) }
         exchange.opened(agreement.subprotocol)
         channel.setReading(true)
         connection.start(isPaused: heads.isPaused)
