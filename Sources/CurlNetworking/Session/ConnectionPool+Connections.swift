@@ -23,20 +23,39 @@ extension ConnectionPool {
     ) throws(URLError) {
         guard let plan = admission.plan(for: ticket) else { return }
         let headSize = options.headSize
-        if headSize > Self.largestHead { throw Self.sizeError(options) }
-        if plan.quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > Self.largestField }) {
-            let description = "A field of the request is too large for libcurl."
-            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
-        }
+        try Self.checkSize(headSize, of: options, plan.quirks)
         let multiplexes = admission.isKnownToMultiplex(ticket)
         options.reportsConnection = admission.isAwaited(ticket) || multiplexes && plan.quirks.forgetsWaiting
         if plan.sharesWhenAnswered, options.closing == .never { options.closing = .unlessAnswered }
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections
-        if plan.quirks.forgetsHTTP2Input, multiplexes || plan.mayMultiplex {
-            options.receiveBufferSize = ReceiveBuffer.multiplexed
+        chooseReuse(options, for: ticket, plan, choice, multiplexes: multiplexes)
+        guard multiplexes || plan.mayMultiplex else { return }
+        if plan.quirks.forgetsHTTP2Input { options.receiveBufferSize = ReceiveBuffer.multiplexed }
+        try chooseVersion(options, for: ticket, plan, headSize: headSize)
+    }
+
+    private static func checkSize(
+        _ headSize: Int,
+        of options: TransferOptions,
+        _ quirks: CurlQuirks
+    ) throws(URLError) {
+        if headSize > largestHead { throw sizeError(options) }
+        if quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > largestField }) {
+            let description = "A field of the request is too large for libcurl."
+            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
         }
+    }
+
+    /// - Parameter multiplexes: Whether the origin is known to.
+    private func chooseReuse(
+        _ options: TransferOptions,
+        for ticket: Admission.Ticket,
+        _ plan: ConnectionPlan,
+        _ choice: ConnectionChoice,
+        multiplexes: Bool
+    ) {
         let reuse = multiplexes && !admission.hasOverdue(at: ticket) ? TransferOptions.Reuse.awaited : .possible
         options.reuse =
             switch choice {
@@ -46,12 +65,19 @@ extension ConnectionPool {
             case .new: multiplexes && !plan.hasPriorKnowledge ? reuse : .none
             case .own: .none
             }
-        if plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none {
-            // If a cancelled request has left a place on an established connection, a request that others wait for doesn't take it.
-            let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
-            if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
-        }
-        guard multiplexes || plan.mayMultiplex else { return }
+        guard plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none else { return }
+        // If a cancelled request has left a place on an established connection, a request that others wait for doesn't take it.
+        let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
+        if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
+    }
+
+    /// Keeps a request off HTTP/2, which the origin may speak, if it wouldn't get through. Called after `chooseReuse`.
+    private func chooseVersion(
+        _ options: TransferOptions,
+        for ticket: Admission.Ticket,
+        _ plan: ConnectionPlan,
+        headSize: Int
+    ) throws(URLError) {
         if headSize > Self.largestHTTP2Head {
             guard !plan.hasPriorKnowledge else {
                 let description = "The request's head is too large for HTTP/2."
