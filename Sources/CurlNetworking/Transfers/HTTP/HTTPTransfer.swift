@@ -188,11 +188,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // No trailer begins like that.
         if receiving.head != nil, headerLine.hasPrefix("HTTP/") { return receivedAnotherHead() }
         let event = receiving.parser.consume(lines: headerLine)
-        if !receiving.parser.informational.isEmpty {
-            for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
-            receiving.parser.informational = []
-            receiving.parser.allowance = Int(sending.count / TaskBudget.bytesPerInformationalByte)
-        }
+        if !receiving.parser.informational.isEmpty { reportInformational() }
         switch event {
         case .incomplete:
             return .accepted
@@ -207,16 +203,20 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
-            if !conversations.isEmpty, AuthenticationOffer.isHandshake(head, of: conversations) {
-                receiving.authenticationRounds += 1
-                guard receiving.hasTooManyRounds else {
-                    (receiving.parser, receiving.authenticationHead) = (HeadParser(), head)
-                    return .accepted
-                }
+            if !conversations.isEmpty, AuthenticationOffer.isHandshake(head, of: conversations),
+                receiving.keep(authenticationHead: head)
+            {
+                return .accepted
             }
             receiving.authenticationHead = nil
             return received(head)
         }
+    }
+
+    private func reportInformational() {
+        for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
+        receiving.parser.informational = []
+        receiving.parser.allowance = Int(sending.count / TaskBudget.bytesPerInformationalByte)
     }
 
     private func complaint(aboutVersionIn line: UnsafeRawBufferPointer) -> String? {

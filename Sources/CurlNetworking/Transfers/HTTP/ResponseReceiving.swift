@@ -11,7 +11,7 @@ struct ResponseReceiving {
     /// The latest head of an authentication that libcurl conducts (NTLM, Negotiate): the response, if libcurl doesn't continue.
     var authenticationHead: ResponseHead?
     /// How many such heads there were.
-    var authenticationRounds = 0
+    private var authenticationRounds = 0
     /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would continue for ever.
     var hasTooManyRounds: Bool { authenticationRounds > 10 }
     var head: ResponseHead?
@@ -31,6 +31,14 @@ struct ResponseReceiving {
     var tinyPieces = TinyPieces()
     /// Watches how TLS ends, where only the connection's end delimits the body.
     var tlsClosure: TLSClosure?
+
+    /// Keeps a head of an authentication that libcurl conducts, and expects another. False if there have been too many.
+    mutating func keep(authenticationHead head: ResponseHead) -> Bool {
+        authenticationRounds += 1
+        guard !hasTooManyRounds else { return false }
+        (parser, authenticationHead) = (HeadParser(), head)
+        return true
+    }
 
     /// The reading of a body that is dropped, to keep its connection.
     struct Discarding {
