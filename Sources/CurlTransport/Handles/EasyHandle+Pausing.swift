@@ -20,9 +20,7 @@ extension EasyHandle {
         pausing.continuation = isPaused ? nil : multi?.timerRuns
         pausing.isPaused = isPaused
         if isPaused { pausing.head = HeldHead(for: self) }
-        // With `CurlQuirks.spinsWhilePaused`, libcurl is told to continue instead, and pauses when the callbacks return PAUSE.
-        let pause = multi?.quirks.spinsWhilePaused == true ? CURLPAUSE_CONT : CURLPAUSE_ALL
-        let directions = !isPaused ? CURLPAUSE_CONT : pausing.head == nil ? pause : pause & CURLPAUSE_SEND
+        let directions = pausing.directions(multi?.quirks)
         let code = multi?.pause(self, directions) ?? CURLE_BAD_FUNCTION_ARGUMENT
         multi?.scheduleSettling()
         switch code {

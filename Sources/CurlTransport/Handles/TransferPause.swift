@@ -12,6 +12,14 @@ struct TransferPause {
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
 
+    /// The directions in which libcurl is told to pause. With `CurlQuirks.spinsWhilePaused`, it is told to continue instead, and pauses
+    /// when the callbacks return PAUSE.
+    func directions(_ quirks: CurlQuirks?) -> Int32 {
+        guard isPaused, quirks?.spinsWhilePaused != true else { return CURLPAUSE_CONT }
+        // The lines that `head` holds still have to arrive.
+        return head == nil ? CURLPAUSE_ALL : CURLPAUSE_SEND
+    }
+
     /// The result held back, unless the transfer is still paused.
     mutating func takeResult() -> TransferResult? { isPaused ? nil : result.take() }
 
