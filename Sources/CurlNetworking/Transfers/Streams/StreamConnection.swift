@@ -50,6 +50,13 @@ final class StreamConnection {
         let isEncrypted: Bool
     }
 
+    private enum Stage {
+        case open(Channel)
+        /// Both directions are closed. What was written before may still be on its way.
+        case lingering(Channel, LingeringClose)
+        case over
+    }
+
     /// A step that waits until the system has everything that was written.
     private enum FinalStep {
         /// The connection's write side ends.
@@ -63,8 +70,7 @@ final class StreamConnection {
     let site: Site
     unowned let owner: any StreamConnectionOwner
 
-    /// nil once the connection is over.
-    private var channel: Channel?
+    private var stage: Stage
     var security = Security.none
     /// How many bytes of the port's current write the channel has.
     private var sendingCount = 0
@@ -78,8 +84,6 @@ final class StreamConnection {
     private var isServing = false
     /// Schedules a round in which more is written; nothing is written before it.
     private lazy var writeSoon = Deadline { [weak self] in self?.serve() }
-    /// Set once both directions are closed.
-    private var lingering: LingeringClose?
     private lazy var nextLook = Deadline { [weak self] in self?.look() }
 
     /// - Parameter channel: An open channel.
@@ -90,11 +94,19 @@ final class StreamConnection {
         url: URL?,
         owner: any StreamConnectionOwner
     ) {
-        self.channel = channel
+        stage = .open(channel)
         self.port = port
         self.site = site
         self.url = url
         self.owner = owner
+    }
+
+    /// nil once the connection is over.
+    private var channel: Channel? {
+        switch stage {
+        case .open(let channel), .lingering(let channel, _): channel
+        case .over: nil
+        }
     }
 
     /// Lets the port's reads and writes begin.
@@ -114,7 +126,8 @@ final class StreamConnection {
 
     /// Closes the connection. Nothing is reported after this.
     func close() {
-        if let channel = channel.take() {
+        if let channel {
+            stage = .over
             channel.loop.cancel(writeSoon)
             channel.loop.cancel(nextLook)
             channel.close()
@@ -170,7 +183,7 @@ final class StreamConnection {
     }
 
     private var wantsBytes: Bool {
-        if lingering != nil { return true }
+        if case .lingering = stage { return true }
         return switch security {
         case .none, .established: port.wantedCount > 0
         case .handshake, .ending: !port.isPaused
@@ -272,7 +285,7 @@ extension StreamConnection: ChannelDelegate {
 
     func channelReachedEnd(_ channel: Channel) {
         hasReachedEnd = true
-        if lingering != nil { return finishLingering(on: channel) }
+        if case .lingering = stage { return finishLingering(on: channel) }
         switch security {
         case .none: port.receivedEnd()
         case .established: serve()
@@ -342,7 +355,7 @@ extension StreamConnection: StreamCarrier {
 
     func end() {
         guard port.failure == nil, let channel, channel.isOpen else { return finish(port.failure) }
-        lingering = LingeringClose(unacknowledged: channel.unacknowledgedCount, at: channel.loop.now)
+        stage = .lingering(channel, LingeringClose(unacknowledged: channel.unacknowledgedCount, at: channel.loop.now))
         channel.loop.schedule(nextLook, at: channel.loop.now + LingeringClose.interval)
         if hasReachedEnd { finishLingering(on: channel) } else { channel.discardInput(expendable: closingCount) }
     }
@@ -354,11 +367,13 @@ extension StreamConnection: StreamCarrier {
     }
 
     private func look() {
-        guard let channel else { return }
+        guard case .lingering(let channel, var lingering) = stage else { return }
         let loop = channel.loop
-        switch lingering?.look(unacknowledged: channel.unacknowledgedCount, at: loop.now) {
+        let verdict = lingering.look(unacknowledged: channel.unacknowledgedCount, at: loop.now)
+        stage = .lingering(channel, lingering)
+        switch verdict {
         case .wait: loop.schedule(nextLook, at: loop.now + LingeringClose.interval)
-        case .close, nil: finish(nil)
+        case .close: finish(nil)
         case .giveUp:
             let description = "The other side no longer takes what was written before the stream was closed."
             fail(URLError(.timedOut, url, description).with(phase: .sending))
