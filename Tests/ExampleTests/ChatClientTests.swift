@@ -40,7 +40,7 @@ struct ChatClientTests {
         return ("ws://127.0.0.1:\(ports[0])/room", server, directory)
     }
 
-    @Test("Two of them see each other's lines, and leave when their input ends")
+    @Test("Two chat clients see each other's lines, and leave when their input ends")
     func twoClients() async throws {
         let (url, server, directory) = try openRoom()
         defer { server.kill() }
@@ -61,7 +61,7 @@ struct ChatClientTests {
         withExtendedLifetime(directory) {}
     }
 
-    @Test("A room that closes ends it")
+    @Test("The chat client ends when its room closes")
     func closing() async throws {
         let (url, server, directory) = try openRoom()
         defer { server.kill() }
@@ -73,7 +73,7 @@ struct ChatClientTests {
         withExtendedLifetime(directory) {}
     }
 
-    @Test("What others write can't move the cursor")
+    @Test("Other clients' lines can't move the cursor")
     func controlCharacters() async throws {
         let server = try LoopbackServer { request in
             .webSocket(request, headers: [(name: "Sec-WebSocket-Protocol", value: "chat")]) { event in
@@ -88,7 +88,7 @@ struct ChatClientTests {
         #expect(await client.ending() == .exit(0))
     }
 
-    @Test("Ends with Ctrl-C also while the room takes nothing of what it sends")
+    @Test("The chat client ends with Ctrl-C even while the room takes nothing of what it sends")
     func stuck() async throws {
         let server = try LoopbackServer { request in
             .webSocket(request, headers: [(name: "Sec-WebSocket-Protocol", value: "chat")]) { event in
@@ -106,7 +106,7 @@ struct ChatClientTests {
         #expect(await client.ending() == .exit(130))
     }
 
-    @Test("Ends with Ctrl-C, and says why it can't come in")
+    @Test("The chat client ends with Ctrl-C, and says why it can't come in")
     func ends() async throws {
         let (url, server, directory) = try openRoom()
         defer { server.kill() }

@@ -36,7 +36,7 @@ struct CrawlerTests {
         }
     }
 
-    @Test("Visits each of 500 pages once, stays on its hosts, and ends")
+    @Test("The crawler visits each of 500 pages once, stays on its hosts, and ends")
     func crawl() async throws {
         let elsewhere = try LoopbackServer { _ in .status(500) }
         defer { elsewhere.stop() }
@@ -65,7 +65,7 @@ struct CrawlerTests {
         #expect(await crawler.ending() == .exit(0))
     }
 
-    @Test("Doesn't claim success where no page could be loaded")
+    @Test("The crawler doesn't claim success if no page could be loaded")
     func nothing() async throws {
         let server = try LoopbackServer { _ in .status(500) }
         defer { server.stop() }
@@ -74,7 +74,7 @@ struct CrawlerTests {
         #expect(await crawler.ending() == .exit(1))
     }
 
-    @Test("Ends when its output can't be written")
+    @Test("The crawler ends when its output can't be written")
     func unwritableOutput() async throws {
         let server = try LoopbackServer { _ in .text("<title>A</title>", contentType: "text/html") }
         defer { server.stop() }
@@ -85,7 +85,7 @@ struct CrawlerTests {
         #expect(await crawler.ending() == .exit(1))
     }
 
-    @Test("Opens no more connections to a host than it bears")
+    @Test("The crawler opens no more connections to a host than it bears")
     func connections() async throws {
         let gate = Gate()
         let links = (1...20).map { "<a href='/\($0)'>" }.joined()
@@ -104,7 +104,7 @@ struct CrawlerTests {
         #expect(servers[1].connectionCount == 1)
     }
 
-    @Test("Finds titles and links in what people call HTML")
+    @Test("The crawler finds titles and links in sloppy HTML")
     func pages() throws {
         let url = try #require(URL(string: "https://example.com/a/b"))
         func page(_ html: String) -> Page { Page(html: html, url: url) }
@@ -122,7 +122,7 @@ struct CrawlerTests {
         #expect(links.filter { $0 != url.absoluteString } == expected)
     }
 
-    @Test("A page can't keep it busy for long")
+    @Test("A hostile page can't keep the crawler busy for long")
     func hostilePages() throws {
         let url = try #require(URL(string: "https://example.com/"))
         let pieces = [
@@ -135,7 +135,7 @@ struct CrawlerTests {
         }
     }
 
-    @Test("Ends with Ctrl-C")
+    @Test("The crawler ends with Ctrl-C")
     func interruption() async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }

@@ -9,7 +9,7 @@ struct EventListenerTests {
         .chunked(steps, contentType: "text/event-stream")
     }
 
-    @Test("Tells events as they come, goes on behind the last one, and ends when the server has no more")
+    @Test("The event listener prints events as they come, goes on after the last one, and ends with the server")
     func listen() async throws {
         let gate = Gate()
         let server = try LoopbackServer { request in
@@ -41,7 +41,7 @@ struct EventListenerTests {
         #expect(server.requests.allSatisfy { $0.header("Accept") == "text/event-stream" })
     }
 
-    @Test("Ends lines where the specification does and nowhere else, and skips one byte order mark")
+    @Test("The event listener ends lines where the specification does, and skips one byte order mark")
     func lines() async throws {
         let server = try LoopbackServer { request in
             guard request.ordinal == 1 else { return .status(204) }
@@ -60,7 +60,7 @@ struct EventListenerTests {
         #expect(await listener.ending() == .exit(0))
     }
 
-    @Test("Begins where it is told")
+    @Test("The event listener begins where it is told")
     func start() async throws {
         let server = try LoopbackServer { _ in .status(204) }
         defer { server.stop() }
@@ -69,7 +69,7 @@ struct EventListenerTests {
         #expect(server.requests.map { $0.header("Last-Event-ID") } == ["47"])
     }
 
-    @Test("Doesn't come back to a server that has no events")
+    @Test("The event listener doesn't come back to a server that has no events")
     func refusal() async throws {
         let server = try LoopbackServer { _ in .text("<html>", contentType: "text/html") }
         defer { server.stop() }
@@ -79,7 +79,7 @@ struct EventListenerTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("Ends with Ctrl-C, whether it listens or waits", arguments: [true, false])
+    @Test("The event listener ends with Ctrl-C, whether it listens or waits", arguments: [true, false])
     func interruption(listens: Bool) async throws {
         let server = try LoopbackServer { _ in
             Self.events([.bytes("retry: 100000\ndata: x\n\n")] + (listens ? [.never] : []))

@@ -13,7 +13,7 @@ struct ExamplesPageTests {
     private static let page = Products.sources
         .appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc/Examples.md")
 
-    @Test("Shows lines that are in the sources, one after the other")
+    @Test("The page on examples shows lines that are in the sources, one after the other")
     func snippets() throws {
         let snippets = try Self.snippets()
         for snippet in snippets {
@@ -23,7 +23,7 @@ struct ExamplesPageTests {
         }
     }
 
-    @Test("Shows each of them, and says how it is run")
+    @Test("The page on examples shows each example, and says how it is run")
     func folders() throws {
         let page = try String(contentsOf: Self.page, encoding: .utf8)
         let folders = try FileManager.default.contentsOfDirectory(atPath: ExampleProgram.sources.path)

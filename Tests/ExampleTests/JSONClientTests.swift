@@ -9,7 +9,7 @@ struct JSONClientTests {
         [{"id": 1, "title": "Write", "isDone": true}, {"id": 2, "title": "Read", "isDone": false}]
         """
 
-    @Test("Lists what the server has, once a busy server and a broken connection are over")
+    @Test("The JSON client lists what the server has, once a busy server and a broken connection are over")
     func list() async throws {
         let server = try LoopbackServer { request in
             switch request.ordinal {
@@ -26,7 +26,7 @@ struct JSONClientTests {
         #expect(server.requests[2].header("Accept") == "application/json")
     }
 
-    @Test("Sends a new item again under the same key")
+    @Test("The JSON client sends a new item again under the same key")
     func add() async throws {
         let server = try LoopbackServer { request in
             if request.ordinal == 1 { return .status(502) }
@@ -44,7 +44,7 @@ struct JSONClientTests {
         #expect(keys.count == 2 && Set(keys).count == 1)
     }
 
-    @Test("Sends nothing again that could then be done twice, and says what the server says")
+    @Test("The JSON client repeats nothing that could then be done twice, and says what the server says")
     func change() async throws {
         let server = try LoopbackServer { _ in .text(#"{"title": "Overloaded"}"#, status: 503) }
         defer { server.stop() }
@@ -60,7 +60,7 @@ struct JSONClientTests {
         #expect(server.requests.map { "\($0.method) \($0.target)" } == ["PATCH /tasks/7"])
     }
 
-    @Test("Leaves a server alone that wants to be left alone for long")
+    @Test("The JSON client gives up on a server that asks it to wait for long")
     func retryAfter() async throws {
         let server = try LoopbackServer { _ in .status(429).header("Retry-After", "3600") }
         defer { server.stop() }
@@ -70,7 +70,7 @@ struct JSONClientTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("Reads no more of an endless answer than it can use", arguments: [200, 500])
+    @Test("The JSON client reads no more of an endless answer than it can use", arguments: [200, 500])
     func endless(status: Int) async throws {
         let server = try LoopbackServer { _ in
             .body(.generated(length: 1 << 40), status: status, contentType: "application/json")
@@ -82,7 +82,7 @@ struct JSONClientTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("Asks again when there is no answer in time")
+    @Test("The JSON client asks again when there is no answer in time")
     func timeout() async throws {
         let server = try LoopbackServer { $0.ordinal == 1 ? .never : .text(Self.tasks) }
         defer { server.stop() }
@@ -92,7 +92,7 @@ struct JSONClientTests {
         #expect(server.requestCount > 1)
     }
 
-    @Test("Ends with Ctrl-C", arguments: [SIGINT, SIGTERM])
+    @Test("The JSON client ends with Ctrl-C", arguments: [SIGINT, SIGTERM])
     func interruption(signal: Int32) async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }
@@ -103,7 +103,7 @@ struct JSONClientTests {
         #expect(await client.ending() == .exit(130))
     }
 
-    @Test("Says how it is used")
+    @Test("The JSON client says how it is used")
     func usage() async throws {
         let client = try ExampleProgram.start("json-client", "list", mergesErrors: true)
         #expect(await client.remainingLines().first?.hasPrefix("usage: curlnetworking-json-client ") == true)
@@ -111,7 +111,7 @@ struct JSONClientTests {
     }
 
     @Test(
-        "Says so too where it can't use an option or its value",
+        "The JSON client says how it is used if it can't use an option or its value",
         arguments: [
             ("--timeout", "soon"), ("--timeout", "0"), ("--timeout", "nan"), ("--attempts", "0"), ("--attempts", "1.5"),
             ("--tries", "1"),

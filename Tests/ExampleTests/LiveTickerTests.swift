@@ -50,7 +50,7 @@ struct LiveTickerTests {
         return try #require(URL(string: text.replacingOccurrences(of: "http:", with: "ws:")))
     }
 
-    @Test("A server that drops it, restarts and refuses for a while is asked for what comes next, later each time")
+    @Test("The live ticker comes back to a server that drops or refuses it, later each time, for what comes next")
     func reconnecting() async throws {
         let server = try LoopbackServer { request in
             switch request.ordinal {
@@ -103,7 +103,10 @@ struct LiveTickerTests {
         #expect(Set(delays).count > 90)
     }
 
-    @Test("A server that won't have it, or that sends something else, isn't asked again", arguments: [true, false])
+    @Test(
+        "The live ticker doesn't come back to a server that rejects it, or that sends something else",
+        arguments: [true, false]
+    )
     func giveUp(_ isRefusal: Bool) async throws {
         let server = try LoopbackServer { request in
             isRefusal ? .status(403) : Self.ticker(request, [.frame(.text("hello"))])
@@ -115,7 +118,7 @@ struct LiveTickerTests {
         #expect(server.requests.map { $0.parameter("after") } == ["7"])
     }
 
-    @Test("Prints what comes, and ends with the server or with Ctrl-C", arguments: [true, false])
+    @Test("The live ticker prints what comes, and ends with the server or with Ctrl-C", arguments: [true, false])
     func program(_ isInterrupted: Bool) async throws {
         let server = try LoopbackServer { request in
             Self.ticker(request, [Self.quote(1)] + (isInterrupted ? [] : [.frame(.close(1000)), .close]))

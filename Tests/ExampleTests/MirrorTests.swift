@@ -61,7 +61,10 @@ struct MirrorTests {
         return await mirror.ending()
     }
 
-    @Test("Goes on where it was ended, and has byte for byte what the server has", arguments: [SIGKILL, SIGINT])
+    @Test(
+        "The mirror goes on where it was ended, and has byte for byte what the server has",
+        arguments: [SIGKILL, SIGINT]
+    )
     func kill(signal: Int32) async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -83,7 +86,7 @@ struct MirrorTests {
         #expect(directory.content == [".mirror", "pool"])
     }
 
-    @Test("Starts over when the file is another one by then")
+    @Test("The mirror starts over when the file is another one by then")
     func changed() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -98,7 +101,7 @@ struct MirrorTests {
         #expect(content("pool/large", in: directory) == GeneratedBody.bytes(seed: 2, length: Int(Self.length)))
     }
 
-    @Test("Loads nothing again that hasn't changed")
+    @Test("The mirror loads nothing again that hasn't changed")
     func unchanged() async throws {
         let gate = Gate()
         gate.open()

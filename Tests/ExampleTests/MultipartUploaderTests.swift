@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The example of a multipart uploader", .timeLimit(.minutes(1)))
 struct MultipartUploaderTests {
-    @Test("A file that isn't there is named")
+    @Test("The multipart uploader names a file that isn't there")
     func missingFile() async throws {
         let uploader = try ExampleProgram.start(
             "multipart-uploader",
@@ -17,7 +17,7 @@ struct MultipartUploaderTests {
         #expect(await uploader.ending() == .exit(1))
     }
 
-    @Test("Sends fields and files as one form, and once more where it has to")
+    @Test("The multipart uploader sends fields and files as one form, and again if it has to")
     func upload() async throws {
         let server = try LoopbackServer { request in
             request.ordinal == 1 ? .redirect(to: "/there", status: 307) : .text("thanks")
@@ -59,7 +59,7 @@ struct MultipartUploaderTests {
         }
     }
 
-    @Test("Tells how far it is, and never has a file in memory as a whole")
+    @Test("The multipart uploader tells how far it is, and never has a whole file in memory")
     func memory() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("").after([.waitFor(gate)]) }
@@ -83,7 +83,7 @@ struct MultipartUploaderTests {
         #expect(server.bodyBytesReceived > length)
     }
 
-    @Test("Says what the server says, and which file isn't there")
+    @Test("The multipart uploader says what the server says, and which file isn't there")
     func failures() async throws {
         let server = try LoopbackServer { _ in .text("too much", status: 413) }
         defer { server.stop() }
@@ -106,7 +106,7 @@ struct MultipartUploaderTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("Ends with Ctrl-C")
+    @Test("The multipart uploader ends with Ctrl-C")
     func interruption() async throws {
         let server = try LoopbackServer(answering: .atHead) { _ in .raw([.stopReading, .never]) }
         defer { server.stop() }

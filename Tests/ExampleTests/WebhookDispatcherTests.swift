@@ -10,7 +10,7 @@ struct WebhookDispatcherTests {
     private static let secret = Data("a secret of some length".utf8)
     private static let environment = ["WEBHOOK_SECRET": secret.base64EncodedString()]
 
-    @Test("Signs each message, and asks nobody twice who has understood")
+    @Test("The webhook dispatcher signs each message, and sends none twice that was answered")
     func sign() async throws {
         let server = try LoopbackServer { request in
             if request.path == "/gone" { return .status(410) }
@@ -47,7 +47,7 @@ struct WebhookDispatcherTests {
         #expect(requests.first { $0.path == "/7" }?.text == #"{"number": 7}"#)
     }
 
-    @Test("Tries again, with the same name for the same message")
+    @Test("The webhook dispatcher tries again, with the same identifier for the same message")
     func retry() async throws {
         let server = try LoopbackServer { $0.ordinal < 3 ? .status(503) : .status(200) }
         defer { server.stop() }
@@ -60,7 +60,7 @@ struct WebhookDispatcherTests {
         #expect(Set(server.requests.compactMap { $0.header("webhook-id") }).count == 1)
     }
 
-    @Test("Shows its certificate to servers that ask for one, and delivers nothing without")
+    @Test("The webhook dispatcher shows its certificate to servers that ask for one, and delivers nothing without it")
     func mutualTLS() async throws {
         let nginx = try TLSNginx.shared()
         let directory = try TemporaryDirectory()

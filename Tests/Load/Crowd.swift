@@ -33,7 +33,8 @@ enum Crowd {
         report.add("the latter ÷ the former", String(format: "%.2f ×", rawMany / rawFew))
     }
 
-    /// In microseconds for each request, once all connections are open: with a request on each of them, and with requests on few of them at a time.
+    /// In microseconds for each request, once all connections are open: with a request on each of them, and with requests on few of them at
+    /// a time.
     private static func cost(
         of requests: Int,
         over connections: Int,
@@ -41,62 +42,92 @@ enum Crowd {
         _ report: inout Report
     ) async throws -> (allBusy: Double, fewBusy: Double) {
         let leaks = await LeakCheck()
-        let invalidation = Invalidation()
-        let configuration = URLSessionConfiguration.ephemeral
-        configuration.urlCache = nil
-        configuration.httpCookieStorage = nil
-        configuration.httpMaximumConnectionsPerHost = connections
-        configuration.timeoutIntervalForRequest = 600
-        let session = URLSession(configuration: configuration, delegate: invalidation, delegateQueue: nil)
-        @Sendable func address(_ index: Int) -> Int { 1 + index / atEachOrigin }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for index in 0..<connections {
-                let url = server.url("/together/\(connections)", address: address(index))
-                group.addTask { _ = try await session.data(from: url) }
-            }
-            try await group.waitForAll()
-        }
-        let open = try await session.data(from: server.url("/open")).0
-        let count = Int(String(decoding: open, as: UTF8.self)) ?? 0
+        let open = Connections(connections, to: server)
+        let count = try await open.make()
         report.add(
             "connections that were open at once",
             "\(count)",
             promised: "\(connections)",
             holds: count >= connections
         )
+        let allBusy = try await CPU.microseconds { try await open.askOnAll(requests) }
+        let fewBusy = try await CPU.microseconds { try await open.askOnFew(requests) }
+        await open.close()
+        await leaks.check("\(connections) connections", &report)
+        return (allBusy / Double(requests), fewBusy / Double(requests))
+    }
+}
 
-        let made = [Counter(), Counter()]
-        let allBusy = try await CPU.microseconds {
+extension Crowd {
+    /// Connections of one session.
+    private struct Connections: Sendable {
+        private let count: Int
+        private let server: LoadServer
+        private let session: URLSession
+        private let invalidation = Invalidation()
+
+        init(_ count: Int, to server: LoadServer) {
+            (self.count, self.server) = (count, server)
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.urlCache = nil
+            configuration.httpCookieStorage = nil
+            configuration.httpMaximumConnectionsPerHost = count
+            configuration.timeoutIntervalForRequest = 600
+            session = URLSession(configuration: configuration, delegate: invalidation, delegateQueue: nil)
+        }
+
+        private func url(_ path: String, _ index: Int) -> URL {
+            server.url(path, address: 1 + index / Crowd.atEachOrigin)
+        }
+
+        /// Opens them all, and returns how many are open then.
+        func make() async throws -> Int {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for index in 0..<connections {
-                    let url = server.url("/hello", address: address(index))
+                for index in 0..<count {
+                    group.addTask { _ = try await session.data(from: url("/together/\(count)", index)) }
+                }
+                try await group.waitForAll()
+            }
+            let open = try await session.data(from: server.url("/open")).0
+            return Int(String(decoding: open, as: UTF8.self)) ?? 0
+        }
+
+        /// Has a request on each of them, until there have been so many.
+        func askOnAll(_ requests: Int) async throws {
+            let made = Counter()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for index in 0..<count {
+                    let url = url("/hello", index)
                     group.addTask {
-                        while made[0].next() <= requests { _ = try await session.data(from: url) }
+                        while made.next() <= requests { _ = try await session.data(from: url) }
                     }
                 }
                 try await group.waitForAll()
             }
         }
-        let fewBusy = try await CPU.microseconds {
+
+        /// The same with requests on few of them at a time.
+        func askOnFew(_ requests: Int) async throws {
+            let made = Counter()
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<few {
+                for _ in 0..<Crowd.few {
                     group.addTask {
                         while true {
-                            let number = made[1].next()
+                            let number = made.next()
                             guard number <= requests else { break }
-                            _ = try await session.data(
-                                from: server.url("/hello", address: address(number % connections))
-                            )
+                            _ = try await session.data(from: url("/hello", number % count))
                         }
                     }
                 }
                 try await group.waitForAll()
             }
         }
-        session.finishTasksAndInvalidate()
-        await invalidation.wait()
-        await leaks.check("\(connections) connections", &report)
-        return (allBusy / Double(requests), fewBusy / Double(requests))
+
+        /// Returns when the session is invalid.
+        func close() async {
+            session.finishTasksAndInvalidate()
+            await invalidation.wait()
+        }
     }
 }
 

@@ -31,7 +31,7 @@ struct APISurfaceTests {
         #expect(family.subtracting(ours.conformances).sorted() == [])
     }
 
-    @Test("What Apple's URLSession has beyond the stock module's, and has a meaning on Linux, is there")
+    @Test("Everything that only Apple's URLSession has, and that has a meaning on Linux, is there")
     func additions() async throws {
         let ours = try await Self.graphs().ours
         let known = Dictionary(grouping: ours.symbols, by: \.path).mapValues { $0.map(\.declaration) }

@@ -83,7 +83,7 @@ struct ComparisonTests {
         #expect(Self.compare(Self.scenario, stock: stock, ours: ours).verdict == .same)
     }
 
-    @Test("What differs is shown with what differs in it")
+    @Test("A difference is shown with what differs in it")
     func difference() {
         let stock = Run(ending: .completed, timeline: Timeline([Event("handler", ["body": "a", "status": "200"])]))
         let ours = Run(ending: .completed, timeline: Timeline([Event("handler", ["body": "b", "status": "200"])]))
@@ -112,7 +112,7 @@ struct ComparisonTests {
         #expect(Self.below(Self.run("own")).isDefect)
     }
 
-    @Test("A download may be refused there, and nowhere else")
+    @Test("The stock session on our transport may refuse a download, and nothing else may")
     func refusal() {
         func run(_ code: Int) -> Run {
             Run(ending: .completed, timeline: Timeline([Event("handler", ["error": "NSURLErrorDomain \(code)"])]))
@@ -124,7 +124,7 @@ struct ComparisonTests {
         #expect(Self.below(Run(ending: .hung, timeline: run(-3000).timeline)).verdict == .refused)
     }
 
-    @Test("Its crashes and hangs need a reason")
+    @Test("The crashes and hangs of the stock session on our transport need a reason")
     func failuresBelow() {
         for (ending, verdict) in [(Run.Ending.crashed("boom"), Below.Verdict.crashes), (.hung, .hangs)] {
             let failed = Self.run(ending: ending)
@@ -145,7 +145,7 @@ struct ComparisonTests {
         }
     }
 
-    @Test("What the stock session tells nobody may be missing, and nothing else")
+    @Test("Only what the stock session never tells may be missing")
     func limits() {
         func run(_ events: Event...) -> Run { Run(ending: .completed, timeline: Timeline(events)) }
         let error = ["error": "E 1", "body": "nil"]

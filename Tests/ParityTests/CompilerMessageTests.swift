@@ -16,7 +16,7 @@ struct CompilerMessageTests {
         }
     }
 
-    @Test("What is shared is the stock session where a library's parameter says so, as the page has it")
+    @Test("URLSession.shared is the stock session where a library's parameter says so, as the page has it")
     func sharedSession() async throws {
         let program = """
             import CurlNetworking

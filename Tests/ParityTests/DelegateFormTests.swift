@@ -49,14 +49,14 @@ struct DelegateFormTests {
         }
     }
 
-    @Test("Is called, in Swift 5")
+    @Test("Every form of every delegate method is called in Swift 5")
     func swift5() async throws {
         let server = try Self.server()
         defer { server.stop() }
         #expect(await OnlyOurs5.DelegateForms.called(at: server.url("/")) == Self.expected)
     }
 
-    @Test("Is called, in Swift 6")
+    @Test("Every form of every delegate method is called in Swift 6")
     func swift6() async throws {
         let server = try Self.server()
         defer { server.stop() }

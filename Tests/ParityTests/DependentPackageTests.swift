@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A package that depends on this one", .timeLimit(.minutes(10)))
 struct DependentPackageTests {
-    @Test("May call its own targets as it likes, and compiles nothing of ours but the product's own targets")
+    @Test("A dependent package may call its targets as it likes, and compiles only the product's own targets of ours")
     func builds() async throws {
         let directory = try TemporaryDirectory()
         for (path, text) in Self.files {

@@ -55,7 +55,7 @@ struct HalfTunesTutorialTests {
         }
     }
 
-    @Test("Search, download, pause, resume and cancel")
+    @Test("The tutorial's classes search, download, pause, resume and cancel")
     func everything() async throws {
         defer { gate.open() }
         let (tracks, message) = await search("bach")

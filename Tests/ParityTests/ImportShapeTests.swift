@@ -23,7 +23,7 @@ struct ImportShapeTests {
         }
     }
 
-    @Test("Only ours")
+    @Test("A program can import this module alone")
     func onlyOurs() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -50,7 +50,7 @@ struct ImportShapeTests {
         }
     }
 
-    @Test("Ours beside a library that exports the stock module again, with the aliases")
+    @Test("A program can import this module beside a library that exports the stock one, with the aliases")
     func besideReexport() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -58,7 +58,7 @@ struct ImportShapeTests {
         #expect(try await BesideReexport6.BesideReexport.load(server.url("/")))
     }
 
-    @Test("Ours beside the stock module, with the aliases")
+    @Test("A program can import this module beside the stock one, with the aliases")
     func besideStock() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -66,9 +66,7 @@ struct ImportShapeTests {
         #expect(try await BesideStock6.BesideStock.load(server.url("/")) == [200, 200])
     }
 
-    @Test(
-        "Ours in a library's public API, beside a library that exports the stock module again, with imports of single names"
-    )
+    @Test("A library's public API can use this module beside a library that exports the stock one")
     func publicAPI() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -76,7 +74,9 @@ struct ImportShapeTests {
         #expect(try await PublicAPI6.PublicAPI().status(of: server.url("/")) == 200)
     }
 
-    @Test("Ours in a library, the stock module in the app: requests, responses, cookies and caches pass between them")
+    @Test(
+        "An app with the stock module can use a library with this one, and they share requests, responses and cookies"
+    )
     func stockApp() async throws {
         let server = try Self.server()
         defer { server.stop() }

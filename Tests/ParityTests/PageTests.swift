@@ -6,7 +6,7 @@ import Testing
 @Suite("The page on parity")
 struct PageTests {
     @Test(
-        "says what a run says: after a change, `make parity` writes it anew",
+        "The page on parity says what a run says: after a change, `make parity` writes it anew",
         .enabled(if: !ProcessUsage.isSanitized, "what the stock module does under a sanitizer is no subject of ours"),
         .timeLimit(.minutes(10))
     )

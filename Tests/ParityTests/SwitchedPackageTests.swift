@@ -67,7 +67,9 @@ struct SwitchedPackageTests {
         }
         """
 
-    @Test("Its sources compile with this module, its manifest is understood, and so it is where nothing was left to do")
+    @Test(
+        "A switched package compiles with this module, and SwiftPM understands its manifest, even when switched twice"
+    )
     func compiles() async throws {
         let directory = try TemporaryDirectory()
         let files = FileManager.default

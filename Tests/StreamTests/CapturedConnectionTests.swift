@@ -47,7 +47,7 @@ struct CapturedConnectionTests {
         }
     }
 
-    @Test("Of records that come together, each shows until it is read")
+    @Test("Each of several records that come together shows until it is read")
     func together() throws {
         #expect(!connection.mayRead)
         sockets.write(record("first") + record("second"))
@@ -60,7 +60,7 @@ struct CapturedConnectionTests {
         #expect(!connection.mayRead)
     }
 
-    @Test("What came before the program ended its side of TLS can be read afterwards, though it is ended again")
+    @Test("Bytes that came before the program ended its side of TLS can be read afterwards")
     func endedTwice() throws {
         sockets.write(record("first") + record("second"))
         #expect(try Self.read(connection, 3) == "fir")
@@ -81,7 +81,7 @@ struct CapturedConnectionTests {
         #expect(try Self.read(connection) == "whole")
     }
 
-    @Test("What came before a bad record is read first, and then the error, however often it is asked for")
+    @Test("Bytes before a bad record are read first, and then the error, however often it is asked for")
     func badRecord() throws {
         let good = record("good")
         var bad = record("bad")
@@ -95,7 +95,7 @@ struct CapturedConnectionTests {
         #expect(throws: URLError.self) { try Self.read(connection) }
     }
 
-    @Test("The server's end of TLS shows, and is the end")
+    @Test("The server's end of TLS makes the connection readable, and is the end")
     func end() throws {
         tls.server.close()
         sockets.write(tls.server.takeOutput())
@@ -104,7 +104,7 @@ struct CapturedConnectionTests {
         #expect(try Self.read(connection) == nil)
     }
 
-    @Test("Whoever waits for bytes hears of the end when reading is closed")
+    @Test("A reader that waits for bytes hears of the end when reading is closed")
     func closeReading() async throws {
         let connection = connection
         let begins = DispatchSemaphore(value: 0)

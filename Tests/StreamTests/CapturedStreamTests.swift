@@ -51,7 +51,7 @@ struct CapturedStreamTests {
         return Streams(input: input, output: output)
     }
 
-    @Test("They carry bytes with blocking calls, also when the session is gone, and the task hears nothing more")
+    @Test("Captured streams carry bytes with blocking calls, even when the session is gone")
     func blocking() async throws {
         let server = try LoopbackServer.echo()
         defer { server.stop() }
@@ -79,7 +79,7 @@ struct CapturedStreamTests {
         #expect(recorder.events == [.captured])
     }
 
-    @Test("What the server said before anybody read from the task is theirs")
+    @Test("Captured streams have what the server said before the task was read from")
     func early() async throws {
         // The words come with the proxy's answer: they are there as soon as the connection is.
         let proxy = try LoopbackServer { _ in
@@ -105,7 +105,7 @@ struct CapturedStreamTests {
         #expect(text == "220 ready\n")
     }
 
-    @Test("They tell of the end, and the other side hears of theirs")
+    @Test("Captured streams tell of the end, and the other side hears of theirs")
     func ends() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -124,7 +124,7 @@ struct CapturedStreamTests {
         #expect(statuses == [.open, .open, .atEnd, .closed])
     }
 
-    @Test("Nobody keeps them: the connection is closed")
+    @Test("The connection is closed when captured streams are released")
     func dropped() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -135,7 +135,7 @@ struct CapturedStreamTests {
         try await rig.server.waitUntilNoConnections()
     }
 
-    @Test("Over TLS they go on over TLS")
+    @Test("Streams that are captured over TLS go on over TLS")
     func secure() async throws {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site)
@@ -171,10 +171,7 @@ struct CapturedStreamTests {
         ([.default], false), ([.default, otherMode], false), ([.default], true),
     ]
 
-    @Test(
-        "Scheduled in a run loop, they tell their delegate what there is to do, in every mode, and what came before",
-        arguments: schedules
-    )
+    @Test("Captured streams in a run loop tell their delegate what there is to do, in every mode", arguments: schedules)
     func runLoop(_ modes: [RunLoop.Mode], _ opensFirst: Bool) async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -197,7 +194,7 @@ struct CapturedStreamTests {
         #expect(drain.emptyEvents.value == 0)
     }
 
-    @Test("Scheduled after it was closed, a stream keeps no run loop waiting")
+    @Test("A stream that is scheduled after it was closed keeps no run loop waiting")
     func noWaiting() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -212,7 +209,7 @@ struct CapturedStreamTests {
         #expect(waits == [true, false])
     }
 
-    @Test("Over TLS their delegate hears of every byte, also of those that came with the ones it has read")
+    @Test("Over TLS a captured stream's delegate hears of every byte, even of those that came with others")
     func secureRunLoop() async throws {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site)

@@ -74,7 +74,7 @@ struct ResponseStreamTests {
         #expect(try await recorder.completion() == nil)
     }
 
-    @Test("Nothing can be written to it")
+    @Test("Nothing can be written to a response's stream")
     func writing() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -117,7 +117,7 @@ struct ResponseStreamTests {
         try await result.wait { $0 == [code] }
     }
 
-    @Test("What has come of a body that breaks off can still be read, after the task has completed with the error")
+    @Test("Bytes of a body that breaks off can still be read after the task has completed with the error")
     func brokenOff() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in
@@ -179,7 +179,7 @@ struct ResponseStreamTests {
         await #expect(throws: URLError.self) { try await task.text(1) }
     }
 
-    @Test("It has no connection that could be captured or secured", arguments: [true, false])
+    @Test("A response's stream has no connection that could be captured or secured", arguments: [true, false])
     func noConnection(_ captures: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -189,7 +189,7 @@ struct ResponseStreamTests {
         #expect(try await recorder.completion()?.code == .unsupportedURL)
     }
 
-    @Test("A body that nobody reads stops coming: memory stays flat")
+    @Test("A body that isn't read stops coming, and memory stays flat")
     func backPressure() async throws {
         let server = try LoopbackServer { _ in .generated(length: 1 << 40) }
         defer { server.stop() }

@@ -58,7 +58,7 @@ struct SecureStreamTests {
         }
     }
 
-    @Test("A delegate may trust a server that nobody else does, reject one, and cancel")
+    @Test("A delegate may trust an untrusted server, reject one, and cancel")
     func challenges() async throws {
         let nginx = try TLSNginx.shared()
         let answers: [(StreamRecorder.ChallengeAnswer, URLError.Code?)] = [
@@ -272,7 +272,7 @@ struct SecureStreamTests {
 
     /// - Parameter isFetched: Whether the bytes have been read from the system, together with those that a read waited for.
     @Test(
-        "Bytes that came in plain text before TLS was begun, and were read by nobody, end the task",
+        "Bytes that came in plain text before TLS was begun, and weren't read, end the task",
         arguments: [false, true]
     )
     func injection(isFetched: Bool) async throws {
@@ -370,7 +370,7 @@ struct SecureStreamTests {
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
 
-    @Test("A server that closes the connection instead of ending TLS is one, too, after what came before")
+    @Test("A server that closes the connection instead of ending TLS is an error, after what came before")
     func truncationOfEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
@@ -397,7 +397,7 @@ struct SecureStreamTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(nil)])
     }
 
-    @Test("What a server has said within TLS before a write failed can still be read, though the task is over")
+    @Test("Bytes that a server sent within TLS before a write failed can still be read, though the task is over")
     func lastWords() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
@@ -411,7 +411,7 @@ struct SecureStreamTests {
         await #expect { try await task.text(1) } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
     }
 
-    @Test("What has come before closeWrite can be read, though TLS is ended after that")
+    @Test("Bytes that came before closeWrite can be read, though TLS is ended after that")
     func unreadAtEnd() async throws {
         let server = try SwitchingServer(TLSNginx.shared().site)
         defer { server.stop() }
@@ -457,7 +457,7 @@ struct SecureStreamTests {
         #expect(error.localizedDescription.contains("more than is kept"))
     }
 
-    @Test("A server that has closed the connection leaves nobody to begin TLS with")
+    @Test("TLS can't be begun with a server that has closed the connection")
     func end() async throws {
         let server = try HalfClosingServer(greeting: "bye") { _ in }
         defer { server.stop() }

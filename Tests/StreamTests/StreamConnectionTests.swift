@@ -17,7 +17,7 @@ struct StreamConnectionTests {
         try await rig.isOpen.wait()
         let written = Watched(0)
         let sent = Watched<Int?>(nil)
-        await rig.onLoop {
+        await rig.owner.loop.perform {
             for _ in 0..<count {
                 let writer = StreamWriter.handler { error in if error == nil { written.update { $0 += 1 } } }
                 rig.port.add(.write(Data("x".utf8), timeout: nil, writer), for: rig.owner, isSuspended: false)
@@ -28,7 +28,7 @@ struct StreamConnectionTests {
         try await sent.wait { $0 != nil }
         #expect((1..<100).contains(sent.value ?? 0))
         try await written.wait { $0 == count }
-        #expect(await rig.onLoop { rig.sentCount } == count)
+        #expect(await rig.owner.loop.perform { rig.sentCount } == count)
         await rig.close()
         try await server.waitUntilNoConnections()
     }
@@ -43,17 +43,17 @@ struct StreamConnectionTests {
         let left = Data(count: 32 << 20)
         let rig = try ConnectionRig(#require(URL(string: "http://127.0.0.1:\(server.port)/")), leaving: left)
         try await rig.isOpen.wait()
-        await rig.onLoop { rig.port.add(.closeWrite, for: rig.owner, isSuspended: false) }
+        await rig.owner.loop.perform { rig.port.add(.closeWrite, for: rig.owner, isSuspended: false) }
         reads.open()
         try await server.isOver.wait()
         #expect(received.value == left.count)
-        await rig.onLoop { rig.port.add(.closeRead, for: rig.owner, isSuspended: false) }
+        await rig.owner.loop.perform { rig.port.add(.closeRead, for: rig.owner, isSuspended: false) }
         try await rig.ending.wait { $0 != nil }
         #expect(rig.ending.value == .finished(nil))
         await rig.close()
     }
 
-    @Test("Of a server's last words, what a caller has taken comes before what the loop reads")
+    @Test("Of a server's last bytes, those that a caller has taken come before those that the loop reads")
     func lastWords() async throws {
         let (begins, goesOn) = (Gate(), Gate())
         let server = try LoopbackServer(conversation: { _ in
@@ -67,7 +67,7 @@ struct StreamConnectionTests {
         let rig = try ConnectionRig(server.url, isPlain: true)
         try await rig.isOpen.wait()
         begins.open()
-        let hasArrived = await rig.onLoop {
+        let hasArrived = await rig.owner.loop.perform {
             var entry = pollfd(fd: rig.descriptor ?? -1, events: Int16(POLLIN), revents: 0)
             return poll(&entry, 1, 60_000) == 1
         }
@@ -78,7 +78,7 @@ struct StreamConnectionTests {
             results.update { $0.append(error == nil ? "written" : "not written") }
         }
         rig.port.add(.write(Data(count: 64 << 20), timeout: nil, writer), for: rig.owner, isSuspended: false)
-        await rig.onLoop {}
+        await rig.owner.loop.perform {}
         rig.owner.holdBack()
         let reader = StreamReader.handler { data, _, error in
             let text = String(decoding: data ?? Data(), as: UTF8.self)
@@ -88,9 +88,9 @@ struct StreamConnectionTests {
         goesOn.open()
         try await rig.ending.wait { $0 == .finished(.networkConnectionLost) }
         // What the task does then.
-        await rig.onLoop { rig.port.fail(.task(URLError(.networkConnectionLost))) }
+        await rig.owner.loop.perform { rig.port.fail(.task(URLError(.networkConnectionLost))) }
         rig.owner.release()
-        await rig.onLoop {}
+        await rig.owner.loop.perform {}
         #expect(results.value == ["early late true", "not written"])
         await rig.close()
     }
@@ -168,19 +168,12 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
         }
     }
 
-    @discardableResult
-    func onLoop<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
-            owner.loop.submit { continuation.resume(returning: body()) }
-        }
-    }
-
     /// Loop only.
     var sentCount: Int { channel?.sentCount ?? 0 }
     var descriptor: Int32? { channel?.descriptor }
 
     func close() async {
-        await onLoop { [self] in
+        await owner.loop.perform { [self] in
             port.fail(.task(URLError(.cancelled)))
             connection?.close()
             multi?.close()

@@ -54,14 +54,7 @@ struct StreamPortTests {
         pair = try SocketPair()
         port.owner = owner
         let socket = PlainSocket(pair.near)
-        await onLoop { [port] in port.open(over: Carrier(socket)) }
-    }
-
-    @discardableResult
-    private func onLoop<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
-            owner.loop.submit { continuation.resume(returning: body()) }
-        }
+        await owner.loop.perform { [port] in port.open(over: Carrier(socket)) }
     }
 
     private func read(_ name: String, _ minimum: Int, _ maximum: Int, isSuspended: Bool = false) {
@@ -82,7 +75,7 @@ struct StreamPortTests {
     /// What the carrier does once the socket takes more: writes what the port has left, and says so.
     private func finishWriting() async -> Data {
         let (port, pair) = (port, pair)
-        return await onLoop {
+        return await owner.loop.perform {
             var written = Data()
             while let rest = port.unwritten {
                 written += rest
@@ -112,11 +105,11 @@ struct StreamPortTests {
         // It waits behind the first.
         read("b", 1, 10)
         #expect(results.value == [])
-        let wanted = await onLoop { [port] in port.wantedCount }
+        let wanted = await owner.loop.perform { [port] in port.wantedCount }
         #expect(wanted > 0)
-        await onLoop { [port] in port.received(Data("de".utf8)) }
+        await owner.loop.perform { [port] in port.received(Data("de".utf8)) }
         #expect(results.value == ["a abcde"])
-        await onLoop { [port] in port.received(Data("f".utf8)) }
+        await owner.loop.perform { [port] in port.received(Data("f".utf8)) }
         #expect(results.value == ["a abcde", "b f"])
         let submits = owner.submits.value
         pair.write("g")
@@ -125,7 +118,7 @@ struct StreamPortTests {
         #expect(owner.submits.value == submits)
     }
 
-    @Test("What the system doesn't take of a write is the loop's to send, and what comes later waits behind it")
+    @Test("The loop sends what the system doesn't take of a write, and later writes wait behind it")
     func partial() async {
         let data = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
         write("a", data)
@@ -162,8 +155,8 @@ struct StreamPortTests {
         #expect(results.value == [])
         #expect(owner.submits.value == 2)
         #expect(pair.read().isEmpty)
-        await onLoop { [port] in port.setPaused(true) }
-        let wanted = await onLoop { [port] in port.wantedCount }
+        await owner.loop.perform { [port] in port.setPaused(true) }
+        let wanted = await owner.loop.perform { [port] in port.wantedCount }
         #expect(wanted == 0)
     }
 
@@ -178,7 +171,7 @@ struct StreamPortTests {
         write("a", Data("plain".utf8))
         read("b", 1, 10)
         asked.signal()
-        await onLoop {}
+        await owner.loop.perform {}
         #expect(pair.read().isEmpty)
         #expect(results.value == (what == 0 ? ["a failed"] : []))
     }
@@ -192,11 +185,11 @@ struct StreamPortTests {
         read("b", 1, 10)
         write("c", Data("nobody hears".utf8))
         #expect(results.value == ["a last"])
-        await onLoop { [port] in port.receivedEnd() }
+        await owner.loop.perform { [port] in port.receivedEnd() }
         #expect(results.value == ["a last", "b  end"])
-        let unwritten = await onLoop { [port] in port.unwritten }
+        let unwritten = await owner.loop.perform { [port] in port.unwritten }
         #expect(unwritten == Data("nobody hears".utf8))
-        await onLoop { [port] in port.fail(.task(URLError(.networkConnectionLost))) }
+        await owner.loop.perform { [port] in port.fail(.task(URLError(.networkConnectionLost))) }
         #expect(results.value.last == "c failed")
     }
 
@@ -204,16 +197,16 @@ struct StreamPortTests {
     func cancelled() async {
         write("a", Data(count: 300_000))
         write("b", Data("later".utf8))
-        await onLoop { [port] in port.fail(.task(URLError(.cancelled))) }
+        await owner.loop.perform { [port] in port.fail(.task(URLError(.cancelled))) }
         #expect(results.value == ["a failed", "b failed"])
         write("c", Data("too late".utf8))
-        await onLoop {}
+        await owner.loop.perform {}
         #expect(results.value == ["a failed", "b failed", "c failed"])
     }
 
     @Test("A read that comes after the end is answered, though its task is dropped before the loop gets to it")
     func dropped() async {
-        await onLoop { [port] in port.fail(.task(URLError(.cancelled))) }
+        await owner.loop.perform { [port] in port.fail(.task(URLError(.cancelled))) }
         let isDropped = DispatchSemaphore(value: 0)
         owner.loop.submit { isDropped.wait() }
         do {
@@ -225,7 +218,7 @@ struct StreamPortTests {
             port.add(.read(minimum: 1, maximum: 9, timeout: nil, reader), for: owner, isSuspended: false)
         }
         isDropped.signal()
-        await onLoop {}
+        await owner.loop.perform {}
         #expect(results.value == ["failed"])
     }
 

@@ -11,7 +11,7 @@ struct StreamStormTests {
 
     private static let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\n"
 
-    @Test("Opened, used and ended at random moments, none leaks or hangs, and every handler is called once")
+    @Test("Stream tasks ended at random moments neither leak nor hang, and every handler is called once")
     func storm() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer.echo()
@@ -147,7 +147,7 @@ struct StreamStormTests {
         try await server.waitUntilNoConnections()
     }
 
-    /// `released` is called when the session has let go of its delegate, and nobody else has it.
+    /// `released` is called when the session has let go of its delegate, and nothing else holds it.
     private func use(_ server: LoopbackServer, _ isUpgrade: Bool, released: @escaping @Sendable () -> Void) async throws
     {
         let delegate = CountingDelegate(released: released)

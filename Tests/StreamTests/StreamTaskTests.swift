@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Stream tasks", .timeLimit(.minutes(1)))
 struct StreamTaskTests {
-    @Test("What is written comes back, byte for byte, and both directions end in due form")
+    @Test("Bytes that are written come back one for one, and both directions end in due form")
     func echo() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -35,7 +35,7 @@ struct StreamTaskTests {
         }
     }
 
-    @Test("What was queued before the task is resumed is carried out then, in its order")
+    @Test("Calls that were queued before the task is resumed are carried out then, in their order")
     func queuedBefore() async throws {
         let server = try LoopbackServer.echo()
         defer { server.stop() }
@@ -249,7 +249,7 @@ struct StreamTaskTests {
         await #expect(throws: URLError.self) { try await task.write("b") }
     }
 
-    @Test("What is wanted of a task after cancel, and before it completes, is answered before it completes")
+    @Test("A call between cancel and the task's completion is answered before the task completes")
     func wishesAfterCancel() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -267,7 +267,7 @@ struct StreamTaskTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(.cancelled)])
     }
 
-    @Test("So is what the handler of a call wants that the end has failed")
+    @Test("A write from the handler of a read that cancel failed is answered before the task completes")
     func wishesOfHandlers() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
@@ -339,7 +339,7 @@ struct StreamTaskTests {
         }
     }
 
-    @Test("What a server has said before a write failed can still be read, after the task has completed with the error")
+    @Test("Bytes that a server sent before a write failed can still be read after the task has completed")
     func lastWords() async throws {
         let rig = try StreamTaskRig(to: Self.refusing("413 too large"))
         defer { rig.stop() }
@@ -414,7 +414,7 @@ struct StreamTaskTests {
         await #expect { try await ended.value } throws: { ($0 as? URLError)?.code == .cancelled }
     }
 
-    @Test("What has arrived is dropped when the task is cancelled")
+    @Test("Bytes that have arrived are dropped when the task is cancelled")
     func cancelledUnread() async throws {
         let server = try LoopbackServer { _ in { event in if case .opened = event { [.bytes("12345")] } else { [] } } }
         defer { server.stop() }

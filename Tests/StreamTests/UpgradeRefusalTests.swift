@@ -101,7 +101,7 @@ struct UpgradeRefusalTests {
         .malformedChunk, .garbage,
     ]
 
-    @Test("What a server does wrong is the same error", arguments: mistakes.indices)
+    @Test("A server's fault is the same error as without the field", arguments: mistakes.indices)
     func faults(_ index: Int) async throws {
         try await compare { _ in .fault(Self.mistakes[index]) }
     }

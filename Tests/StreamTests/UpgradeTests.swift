@@ -28,7 +28,7 @@ struct UpgradeTests {
         return request
     }
 
-    @Test("It goes both ways, until both sides have ended")
+    @Test("An upgraded connection goes both ways, until both sides have ended")
     func both() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -54,7 +54,7 @@ struct UpgradeTests {
         #expect(received.header("Host") == "127.0.0.1:\(server.port)")
     }
 
-    @Test("Its metrics are those of the request and the 101")
+    @Test("An upgraded task's metrics are those of the request and the 101")
     func metrics() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -69,7 +69,7 @@ struct UpgradeTests {
         #expect(transaction.countOfResponseHeaderBytesReceived == Int64(Self.head.utf8.count))
     }
 
-    @Test("What comes in the same packet as the head is read first")
+    @Test("Bytes in the same packet as the 101 are read first")
     func behindTheHead() async throws {
         let server = try Self.server(Self.head + "early")
         defer { server.stop() }
@@ -190,7 +190,7 @@ struct UpgradeTests {
         #expect(delegate.body(of: task) == Data("hello".utf8))
     }
 
-    @Test("Handlers and async calls have nobody to ask: what follows is the body")
+    @Test("For handlers and async calls, what follows a 101 is the body")
     func handlers() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
         defer { server.stop() }
@@ -200,7 +200,7 @@ struct UpgradeTests {
         #expect(data == Data("hello".utf8) && (response as? HTTPURLResponse)?.statusCode == 101)
     }
 
-    @Test("Without being asked, a 101 becomes a stream that can only be read")
+    @Test("An unrequested 101 becomes a stream that can only be read")
     func unasked() async throws {
         let server = try LoopbackServer { _ in .raw([.bytes(Self.head + "hello"), .close]) }
         defer { server.stop() }
@@ -212,7 +212,7 @@ struct UpgradeTests {
         #expect(try await recorder.completion() == nil)
     }
 
-    @Test("TLS can be started on it, and its streams can be captured")
+    @Test("TLS can be started on an upgraded connection, and its streams can be captured")
     func security() async throws {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site, upgrades: true)
@@ -244,7 +244,7 @@ struct UpgradeTests {
         output.close()
     }
 
-    @Test("Over https it goes both ways within TLS; its connection can't be captured")
+    @Test("An upgrade over https goes both ways within TLS, and its connection can't be captured")
     func https() async throws {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
@@ -262,7 +262,7 @@ struct UpgradeTests {
         #expect(try await recorder.completion()?.code == .cannotLoadFromNetwork)
     }
 
-    @Test("It goes through SOCKS, and over https through an HTTP proxy", arguments: [true, false])
+    @Test("An upgrade goes through SOCKS, and over https through an HTTP proxy", arguments: [true, false])
     func proxies(_ isSOCKS: Bool) async throws {
         let nginx = try TLSNginx.shared()
         let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: !isSOCKS)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("CurlURLProtocol in a session of this module's", .timeLimit(.minutes(1)))
 struct OwnSessionTests {
-    @Test("It steps aside: the session has the same transport")
+    @Test("CurlURLProtocol steps aside in a session of this module's, which has the same transport")
     func stepsAside() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

@@ -40,7 +40,7 @@ struct SessionsTests {
         }
     }
 
-    @Test("The program's code that making a session calls may use the others")
+    @Test("The program's code may use the sessions while one is being made")
     func programCode() {
         let sessions = Sessions()
         let stock = CuriousSession(sessions)

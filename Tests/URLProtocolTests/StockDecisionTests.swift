@@ -20,7 +20,7 @@ struct StockDecisionTests {
         #expect(server.requests.map(\.path) == (follows ? ["/", "/there"] : ["/"]))
     }
 
-    @Test("Without a delegate it is followed too")
+    @Test("Without a delegate a redirect is followed too")
     func redirectWithoutDelegate() async throws {
         let server = try LoopbackServer { $0.path == "/" ? .redirect(to: "/there") : .text("there") }
         defer { server.stop() }
@@ -63,7 +63,7 @@ struct StockDecisionTests {
     }
 
     /// The stock session writes both into its requests.
-    @Test("Of the storage's cookies a request is sent those that are for it, and none where it wants none")
+    @Test("A request is sent the storage's cookies that are for it, and none if it wants none")
     func foreignCookies() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -113,7 +113,7 @@ struct StockDecisionTests {
         return server.requests.flatMap { $0.headers(named: "Cookie") }
     }
 
-    @Test("Those that are for it are sent as they are when the task is resumed, and no others for having changed")
+    @Test("Cookies are sent as they are when the task is resumed, and no others because of a change")
     func changedCookies() async throws {
         let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
         try Self.put("plain=1", into: storage)
@@ -122,7 +122,7 @@ struct StockDecisionTests {
         #expect(sent == ["plain=2"])
     }
 
-    @Test("Of a Cookie field that the program has set, what the storage doesn't have is kept")
+    @Test("Cookies in a field that the program has set are kept unless they are in the storage")
     func ownCookies() async throws {
         let storage = URLSessionConfiguration.ephemeral.httpCookieStorage
         let request: (URL) -> URLRequest = { url in
@@ -134,7 +134,7 @@ struct StockDecisionTests {
         #expect(sent == ["mine=1; stored=2"])
     }
 
-    @Test("In a session that sets no cookies it is sent, though the program has it from the storage")
+    @Test("A session that sets no cookies sends a Cookie field that the program has made from the storage")
     func cookiesByHand() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

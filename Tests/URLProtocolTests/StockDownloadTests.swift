@@ -8,7 +8,7 @@ import Testing
 /// The stock module gives protocol classes no way to hand over a file.
 @Suite("A stock session's downloads, which our transport doesn't load", .timeLimit(.minutes(1)))
 struct StockDownloadTests {
-    @Test("With a delegate one fails before anything is sent, and the error says what to do instead")
+    @Test("A download with a delegate fails before anything is sent, and the error says what to do instead")
     func delegate() async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }
@@ -25,7 +25,7 @@ struct StockDownloadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("With a handler, it fails with cannotCreateFile", arguments: [1, 4])
+    @Test("A download with a handler fails with cannotCreateFile", arguments: [1, 4])
     func handler(width: Int) async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }
@@ -42,7 +42,7 @@ struct StockDownloadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("With the async method, it fails with cannotCreateFile")
+    @Test("An async download fails with cannotCreateFile")
     func async() async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }
@@ -53,7 +53,7 @@ struct StockDownloadTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("Its other tasks are loaded all the same, and it ends once they are done")
+    @Test("A session with a download loads its other tasks all the same, and ends once they are done")
     func others() async throws {
         let server = try LoopbackServer { _ in .text("content") }
         defer { server.stop() }

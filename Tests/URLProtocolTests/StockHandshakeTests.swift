@@ -39,7 +39,7 @@ struct StockHandshakeTests {
         return nginx.url(.showing(.good))
     }
 
-    @Test("Tasks share connections without a delegate, and with one, which is asked once")
+    @Test("Tasks share connections without a delegate, and with one that is asked once")
     func many() async {
         await #expect(processExitsWith: .success) {
             let url = try StockHandshakeTests.server()
@@ -56,7 +56,7 @@ struct StockHandshakeTests {
         }
     }
 
-    @Test("Tasks in turn use one connection, without a delegate and with one, which is asked once")
+    @Test("Tasks in turn use one connection, without a delegate and with one that is asked once")
     func inTurn() async {
         await #expect(processExitsWith: .success) {
             let url = try StockHandshakeTests.server()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Where a stock session is told about a load on our transport", .timeLimit(.minutes(1)))
 struct StockQueueTests {
-    @Test("Its client is called in order, and only on the session's work queue, as by the stock module's own protocols")
+    @Test("A load's client is called in order, and only on the session's work queue, as by stock protocols")
     func workQueue() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         let url = server.url("/")

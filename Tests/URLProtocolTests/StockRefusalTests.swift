@@ -14,7 +14,7 @@ struct StockRefusalTests {
         }
     }
 
-    @Test("It is the response of a handler's task")
+    @Test("A refused 401 is the response of a handler's task")
     func handler() async throws {
         let server = try Self.serve()
         defer { server.stop() }
@@ -29,7 +29,7 @@ struct StockRefusalTests {
         try Self.check(response, from: server)
     }
 
-    @Test("It is what the async methods return")
+    @Test("A refused 401 is what the async methods return")
     func async() async throws {
         let server = try Self.serve()
         defer { server.stop() }
@@ -40,7 +40,7 @@ struct StockRefusalTests {
         try Self.check(response, from: server)
     }
 
-    @Test("The delegate is asked once, and may leave it at that")
+    @Test("The delegate is asked once about a 401, and may leave it at that")
     func delegate() async throws {
         let server = try Self.serve()
         defer { server.stop() }

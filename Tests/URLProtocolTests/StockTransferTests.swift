@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Tasks of a stock session on our transport", .timeLimit(.minutes(1)))
 struct StockTransferTests {
-    @Test("A data task with a handler")
+    @Test("A data task with a handler is loaded")
     func dataHandler() async throws {
         let server = try LoopbackServer { _ in .text("hello").header("X-Answer", "yes") }
         defer { server.stop() }
@@ -56,7 +56,7 @@ struct StockTransferTests {
         try await delegate.state.wait { $0.sent == 4 }
     }
 
-    @Test("The async methods")
+    @Test("The async methods load data and upload")
     func async() async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }
@@ -103,7 +103,7 @@ struct StockTransferTests {
         #expect(server.hasOurRequestsOnly)
     }
 
-    @Test("An upload from data, one from a file, and one from a stream", arguments: ["data", "file", "stream"])
+    @Test("Uploads from data, from a file, and from a stream are sent", arguments: ["data", "file", "stream"])
     func upload(kind: String) async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }
@@ -128,7 +128,7 @@ struct StockTransferTests {
         #expect(server.hasOurRequestsOnly)
     }
 
-    @Test("The shared session, where the class was registered before the first session")
+    @Test("The shared session is served if the class was registered before the first session")
     func registered() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { _ in .text("hello") }
@@ -140,7 +140,7 @@ struct StockTransferTests {
         }
     }
 
-    @Test("A request's own stream")
+    @Test("A request's own stream is sent")
     func requestStream() async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Channels", .timeLimit(.minutes(2)))
 struct ChannelTests {
-    @Test("What is sent comes back, in order, more than any buffer holds")
+    @Test("Bytes that are echoed come back in order, more than any buffer holds")
     func echo() async throws {
         let server = try LoopbackServer(conversation: Self.echo)
         defer { server.stop() }
@@ -22,7 +22,7 @@ struct ChannelTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("Nothing is read before somebody wants it, and then all of it")
+    @Test("Nothing is read before it is wanted, and then all of it")
     func reading() async throws {
         let server = try LoopbackServer { number in { $0.isOpened ? [.bytes("hello"), .close] : [] } }
         defer { server.stop() }
@@ -35,7 +35,7 @@ struct ChannelTests {
         await rig.close()
     }
 
-    @Test("What a channel discards isn't reported, and the end after it is")
+    @Test("Bytes that a channel discards aren't reported, and the end after them is")
     func discarding() async throws {
         let server = try LoopbackServer { number in { $0.isOpened ? [.bytes("hello"), .close] : [] } }
         defer { server.stop() }
@@ -126,7 +126,7 @@ struct ChannelTests {
         await rig.close()
     }
 
-    @Test("Once nothing can be sent, what has arrived is left to the channel by other threads")
+    @Test("Once nothing can be sent, other threads leave what has arrived to the channel")
     func withdrawal() async throws {
         let isOpen = Gate()
         let server = try LoopbackServer { _ in { $0.isOpened ? [.waitFor(isOpen), .bytes("x"), .reset] : [] } }

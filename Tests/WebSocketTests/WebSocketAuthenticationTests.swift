@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Authentication of web sockets", .timeLimit(.minutes(2)))
 struct WebSocketAuthenticationTests {
-    /// Opens a web socket for whoever answers its Digest challenge right.
+    /// Opens a web socket for clients that answer its Digest challenge right.
     private static func guarded(_ parameters: String) throws -> LoopbackServer {
         try LoopbackServer { request in
             let shown = AuthenticationField.challenges(in: request.headers(named: "Authorization")).first

@@ -148,7 +148,7 @@ struct WebSocketConnectionTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("What arrived before a message that can't be sent counts, although the program had enough of messages")
+    @Test("Messages that arrived before one that can't be sent count, although the program had enough of them")
     func closedBeforeUnsendable() async throws {
         // More than is read with the third one, after which the program has enough.
         let messages = [100_000, 100_000, 100_000, 66_000].map { Frame.binary(Data(count: $0)).bytes }
@@ -174,7 +174,7 @@ struct WebSocketConnectionTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("What was read with the last message doesn't fill the memory when the connection fails, however small it was")
+    @Test("Bytes read with the last message don't fill the memory when the connection fails, however small it was")
     func bombBeforeFailure() async throws {
         let server = try makeServer()
         defer { server.stop() }

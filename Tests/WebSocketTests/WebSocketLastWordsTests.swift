@@ -29,6 +29,51 @@ struct WebSocketLastWordsTests {
             case .cancelled, .invalidated: []
             }
         }
+
+        /// What the program does.
+        fileprivate func begin(_ rig: WebSocketRig) {
+            switch self {
+            case .cancelled: rig.task.cancel()
+            case .invalidated: rig.session.invalidateAndCancel()
+            case .closed, .broken, .lost, .reset: break
+            }
+        }
+    }
+
+    /// Calls of a web socket's methods, and the errors that they end with.
+    private struct Calls: Sendable {
+        let task: URLSessionWebSocketTask
+        let errors = Watched<[URLError]>([])
+
+        func note(_ error: (any Error)?) {
+            errors.update { $0.append(error as? URLError ?? URLError(.unknown)) }
+        }
+
+        func makeWithHandlers() {
+            task.receive { result in
+                if case .failure(let error) = result { note(error) } else { note(nil) }
+            }
+            // More than the system takes.
+            task.send(.data(Data(count: 16 << 20))) { note($0) }
+            task.sendPing { note($0) }
+        }
+
+        /// Returns when all three have ended.
+        func make() async {
+            async let receiving: Void = noteFailure { _ = try await task.receive() }
+            async let sending: Void = noteFailure { try await task.send(.string("a")) }
+            async let pinging: Void = noteFailure { try await task.sendPing() }
+            _ = await (receiving, sending, pinging)
+        }
+
+        private func noteFailure(of body: @Sendable () async throws -> Void) async {
+            do {
+                try await body()
+                note(nil)
+            } catch {
+                note(error)
+            }
+        }
     }
 
     /// More than is read before the program has taken some.
@@ -56,7 +101,7 @@ struct WebSocketLastWordsTests {
     }
 
     @Test(
-        "All of it fails once, with the same error, and so does what is asked for afterwards",
+        "All calls that wait when a web socket ends fail once, with the same error, and so do later ones",
         arguments: End.allCases
     )
     func waiting(end: End) async throws {
@@ -71,38 +116,15 @@ struct WebSocketLastWordsTests {
             }
         }
         defer { rig.stop() }
-        let (task, delegate) = (rig.task, rig.delegate)
-        try await delegate.opening()
-        let errors = Watched<[URLError]>([])
-        @Sendable func note(_ error: (any Error)?) {
-            errors.update { $0.append(error as? URLError ?? URLError(.unknown)) }
-        }
-        @Sendable func noteFailure(of body: @Sendable () async throws -> Void) async {
-            do {
-                try await body()
-                note(nil)
-            } catch {
-                note(error)
-            }
-        }
-        for _ in 0..<3 {
-            task.receive { result in
-                if case .failure(let error) = result { note(error) } else { note(nil) }
-            }
-            // More than the system takes.
-            task.send(.data(Data(count: 16 << 20))) { note($0) }
-            task.sendPing { note($0) }
-        }
-        async let receiving: Void = noteFailure { _ = try await task.receive() }
-        async let sending: Void = noteFailure { try await task.send(.string("a")) }
-        async let pinging: Void = noteFailure { try await task.sendPing() }
+        let task = rig.task
+        try await rig.delegate.opening()
+        let calls = Calls(task: task)
+        let errors = calls.errors
+        for _ in 0..<3 { calls.makeWithHandlers() }
+        async let made: Void = calls.make()
         gate.open()
-        switch end {
-        case .cancelled: task.cancel()
-        case .invalidated: rig.session.invalidateAndCancel()
-        case .closed, .broken, .lost, .reset: break
-        }
-        _ = await (receiving, sending, pinging)
+        end.begin(rig)
+        await made
         try await errors.wait { $0.count == 12 }
         let first = try #require(errors.value.first)
         #expect(first.code == end.code)
@@ -110,7 +132,7 @@ struct WebSocketLastWordsTests {
         await #expect(throws: first) { try await task.send(.string("late")) }
         await #expect(throws: first) { _ = try await task.receive() }
         await #expect(throws: first) { try await task.sendPing() }
-        task.sendPing { note($0) }
+        task.sendPing { calls.note($0) }
         try await errors.wait { $0.count == 13 }
         #expect(errors.value.last == first)
         over.open()
@@ -240,17 +262,5 @@ struct WebSocketLastWordsTests {
             #expect(added.resident < ProcessUsage.growth(of: 12 << 20))
             server.stop()
         }
-    }
-}
-
-private final class ReleaseProbe: NSObject, URLSessionDataDelegate {
-    private let released: Gate
-
-    init(_ released: Gate) {
-        self.released = released
-    }
-
-    deinit {
-        released.open()
     }
 }

@@ -16,7 +16,7 @@ struct WebSocketMemoryTests {
     /// what malloc keeps.
     private static let allowance = ProcessUsage.growth(of: 12 << 20)
 
-    @Test("A flood takes no memory, neither while nobody receives nor while somebody does")
+    @Test("A flood takes no memory, whether its messages are received or not")
     func flood() async {
         await #expect(processExitsWith: .success) {
             let total = Int64(Self.total)

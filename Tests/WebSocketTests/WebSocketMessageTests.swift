@@ -26,7 +26,7 @@ struct WebSocketMessageTests {
         #expect((task.response as? HTTPURLResponse)?.statusCode == 101)
     }
 
-    @Test("What is sent and asked for before the task is resumed waits, in order")
+    @Test("Messages that are sent and asked for before the task is resumed wait, in order")
     func early() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }
@@ -96,7 +96,7 @@ struct WebSocketMessageTests {
         #expect(Set(sent.compactMap(\.mask)).count == 3)
     }
 
-    @Test("A pong answers its ping, and none that nobody has sent")
+    @Test("A pong answers its ping, and an unsolicited one answers none")
     func pings() async throws {
         typealias Frame = LoopbackServer.WebSocketFrame
         let rig = try WebSocketRig { event in

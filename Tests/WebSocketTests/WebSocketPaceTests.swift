@@ -8,7 +8,7 @@ import Testing
 struct WebSocketPaceTests {
     private typealias Frame = LoopbackServer.WebSocketFrame
 
-    @Test("A server that floods is held back while nobody receives, and what it sent is all there afterwards")
+    @Test("A server that floods is held back while no message is received, and all that it sent is there afterwards")
     func flood() async throws {
         let total: Int64 = 64 << 20
         let server = try LoopbackServer { request in
@@ -142,7 +142,7 @@ struct WebSocketPaceTests {
             }
         }
         try await delegate.opening()
-        // A ping waits behind the message that nobody takes.
+        // A ping waits behind the message that isn't taken.
         let pinging = Task { try await task.sendPing() }
         try await sent.wait { $0 > 0 }
         try await sent.standsStill()

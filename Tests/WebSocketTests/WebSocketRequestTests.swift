@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The request that opens a web socket", .timeLimit(.minutes(2)))
 struct WebSocketRequestTests {
-    @Test("It carries the request's fields, the session's and the cookies, and stores those of the answer")
+    @Test("A web socket's request has the request's fields, the session's and the cookies, and stores the answer's")
     func fieldsAndCookies() async throws {
         let server = try LoopbackServer { request in
             request.path == "/login"
@@ -43,7 +43,7 @@ struct WebSocketRequestTests {
         #expect(Set(cookies.components(separatedBy: "; ")) == ["session=1", "socket=2"])
     }
 
-    @Test("Its cookies are stored when the first message is sent or received", arguments: [true, false])
+    @Test("A web socket's cookies are stored when its first message is sent or received", arguments: [true, false])
     func cookiesBeforeMessages(receives: Bool) async throws {
         let cookies = (1...40).map { ("Set-Cookie", "c\($0)=1") }
         let server = try LoopbackServer { request in
@@ -86,7 +86,7 @@ struct WebSocketRequestTests {
         #expect(server.requests.map { $0.header("Sec-WebSocket-Protocol") } == ["a, b", "c", "d"])
     }
 
-    @Test("A refused handshake fails, and the response is there to be seen", arguments: [200, 404, 426, 503])
+    @Test("A refused handshake fails the task, which shows the response", arguments: [200, 404, 426, 503])
     func refused(status: Int) async throws {
         let server = try LoopbackServer { _ in .text("no", status: status).header("X-Why", "because") }
         defer { server.stop() }
@@ -103,7 +103,7 @@ struct WebSocketRequestTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("An answer that is none, or not of this handshake, opens nothing")
+    @Test("A malformed answer, or one to another handshake, opens no web socket")
     func invalid() async throws {
         let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         for answer in [
@@ -165,7 +165,7 @@ struct WebSocketRequestTests {
         #expect(task.currentRequest?.url == target.webSocketURL("/elsewhere"))
     }
 
-    @Test("The server's challenge is answered, and so is one that nobody can answer", arguments: [true, false])
+    @Test("A server's challenge is answered, and one that can't be answered fails the task", arguments: [true, false])
     func challenge(hasCredential: Bool) async throws {
         let token = "Basic " + Data("user:secret".utf8).base64EncodedString()
         let server = try LoopbackServer { request in
@@ -218,7 +218,7 @@ struct WebSocketRequestTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("Over a Unix socket it is the same", arguments: ["http+unix", "ws+unix"])
+    @Test("A web socket can be opened over a Unix socket", arguments: ["http+unix", "ws+unix"])
     func unixSocket(scheme: String) async throws {
         let directory = try TemporaryDirectory()
         let path = directory.url.appendingPathComponent("s").path
@@ -302,7 +302,7 @@ struct WebSocketRequestTests {
     }
 
     @Test(
-        "An open web socket shows in the session's connections, and takes a place only where that is wanted",
+        "An open web socket shows in the session's connections, and takes a place only if that is wanted",
         arguments: [false, true]
     )
     func places(counts: Bool) async throws {
@@ -333,7 +333,7 @@ struct WebSocketRequestTests {
         }
     }
 
-    @Test("Its metrics tell when it was opened, and its trace what was said")
+    @Test("A web socket's metrics tell when it was opened, and its trace what was said")
     func metricsAndTrace() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }

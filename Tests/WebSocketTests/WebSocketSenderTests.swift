@@ -70,7 +70,7 @@ struct WebSocketSenderTests {
         #expect(owner.wishes.value == 2)
     }
 
-    @Test("What the system doesn't take is the connection's to send, and what comes later waits behind it")
+    @Test("The connection sends what the system doesn't take of a message, and later ones wait behind it")
     func unfinished() throws {
         #expect(exchange.lendLine(WebSocketSender(socket)))
         send("a", .binary(Data(count: WebSocketSender.largestMessage)))

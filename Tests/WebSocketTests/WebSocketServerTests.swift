@@ -31,7 +31,7 @@ struct WebSocketServerTests {
     }
 
     @Test(
-        "They understand each other, compressed or not",
+        "Web sockets work with servers that others have written, compressed or not",
         arguments: PythonWebSocketServer.Library.allCases,
         [false, true]
     )
@@ -76,7 +76,7 @@ struct WebSocketServerTests {
         #expect(try await delegate.completion() == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
     }
 
-    @Test("nginx passes them on, without TLS and with it", arguments: [false, true])
+    @Test("nginx passes web sockets on, without TLS and with it", arguments: [false, true])
     func nginx(isSecure: Bool) async throws {
         let server = try PythonWebSocketServer(.websockets, isCompressed: true)
         let nginx = try Nginx.shared()
@@ -94,7 +94,7 @@ struct WebSocketServerTests {
         #expect(try await delegate.completion() == [.opened(nil), .closed(1001, reason: ""), .completed(nil)])
     }
 
-    @Test("nginx passes one on that comes over TLS over a Unix socket")
+    @Test("nginx passes on a web socket that comes over TLS over a Unix socket")
     func unixSocketTLS() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }
@@ -112,7 +112,7 @@ struct WebSocketServerTests {
     }
 
     @Test(
-        "They go through tunnels of HTTP and SOCKS proxies",
+        "Web sockets go through tunnels of HTTP and SOCKS proxies",
         arguments: ["squid", "basic", "tls", "dante", "microsocks"]
     )
     func proxies(name: String) async throws {

@@ -9,7 +9,7 @@ struct WebSocketStormTests {
     /// `WEBSOCKET_STORM=10000` for a long one.
     private static let count = ProcessInfo.processInfo.environment["WEBSOCKET_STORM"].flatMap { Int($0) } ?? 300
 
-    @Test("Opened, used and ended at random moments, none leaks or hangs, and everybody hears once")
+    @Test("Web sockets ended at random moments neither leak nor hang, and every handler is called once")
     func storm() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { $0.path == "/no" ? .status(404) : .webSocketEcho($0) }

@@ -44,7 +44,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    @Test("What a task's delegate has accepted, another's is asked about, even if TLS sessions are to be resumed")
+    @Test("A certificate that one task's delegate has accepted is put to another's, even if TLS sessions are resumed")
     func noResumption() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }
@@ -117,7 +117,7 @@ struct WebSocketTLSTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test("A pinned key is let in, and no other", arguments: [true, false])
+    @Test("A web socket's server with a pinned key is let in, and no other", arguments: [true, false])
     func pins(isRight: Bool) async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }
@@ -185,7 +185,7 @@ struct WebSocketTLSTests {
 
     /// Whether a host speaks HTTP/2 is found out with its first connection, which a web socket's can't be.
     @Test(
-        "One whose handshake isn't answered, as the first request to its host, holds up no other",
+        "A web socket whose handshake isn't answered holds up no other request to its host",
         arguments: [false, true]
     )
     func unanswered(isStream: Bool) async throws {
@@ -225,7 +225,7 @@ struct WebSocketTLSTests {
         #expect(try await delegate.metrics().transactionMetrics.first?.networkProtocolName == "http/1.1")
     }
 
-    @Test("Its metrics tell of the TLS handshake")
+    @Test("A web socket's metrics tell of the TLS handshake")
     func metrics() async throws {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }

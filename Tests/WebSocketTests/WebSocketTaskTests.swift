@@ -29,7 +29,7 @@ struct WebSocketTaskTests {
         }
     }
 
-    @Test("Neither the cache nor protocol classes have a say")
+    @Test("Neither the cache nor protocol classes take part in a web socket")
     func cacheAndClasses() async throws {
         let rig = try Rig { request in
             request.header("Upgrade") == nil
@@ -53,7 +53,7 @@ struct WebSocketTaskTests {
         #expect(rig.server.requestCount == 3)
     }
 
-    @Test("Its description is the program's, and the session lists it until it is over")
+    @Test("A web socket's description is the program's, and the session lists it until it is over")
     func description() async throws {
         let delegate = WebSocketDelegate()
         let rig = try Rig(delegate: delegate) { .webSocketEcho($0) }
@@ -69,7 +69,7 @@ struct WebSocketTaskTests {
         #expect(await rig.session.allTasks.isEmpty)
     }
 
-    @Test("Its metrics have a transaction for the redirect and one for the web socket")
+    @Test("A web socket's metrics have a transaction for the redirect and one for the web socket")
     func metricsOverRedirect() async throws {
         let delegate = SocketMetricsDelegate()
         let rig = try Rig(delegate: delegate) { request in
@@ -98,7 +98,7 @@ struct WebSocketTaskTests {
         }
     }
 
-    @Test("Its metrics tell how far one came that couldn't connect")
+    @Test("The metrics of a web socket that couldn't connect tell how far it came")
     func metricsOfFailure() async throws {
         let delegate = SocketMetricsDelegate()
         let session = URLSession.forTest(delegate: delegate)
@@ -151,9 +151,7 @@ struct WebSocketTaskTests {
         #expect(answered.value == handlers)
     }
 
-    @Test(
-        "Many that send at once over one web socket all get their answers, and none of their messages is lost or mixed up"
-    )
+    @Test("Many callers that send at once all get their answers, and no message is lost or mixed up")
     func concurrentSenders() async throws {
         let rig = try Rig { .webSocketEcho($0) }
         defer { rig.stop() }

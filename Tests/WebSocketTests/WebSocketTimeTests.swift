@@ -78,7 +78,7 @@ struct WebSocketTimeTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("A server that doesn't answer the close frame in time fails the task, and nobody hears that it has closed")
+    @Test("A server that doesn't answer the close frame in time fails the task, which isn't told that it has closed")
     func closing() async throws {
         let frames = Watched<[Int?]>([])
         let server = try LoopbackServer.forWebSockets { event in
@@ -126,7 +126,7 @@ struct WebSocketTimeTests {
         #expect(task.closeCode == .abnormalClosure)
     }
 
-    @Test("Messages that nobody receives don't keep a server from taking what is to be sent before the close frame")
+    @Test("Messages that aren't received don't keep a server from taking what is to be sent before the close frame")
     func closingWithFullInbox() async throws {
         let rig = try WebSocketRig { event in
             switch event {

@@ -69,7 +69,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("An end for whose record there is no room is recorded when there is some: nothing is done twice")
+        @Test("A task's end that there is no room to record is recorded once there is, and nothing is done twice")
         func noRoomForEnd() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
@@ -144,7 +144,7 @@ extension BackgroundTests {
             _ = await rig.session.allTasks
         }
 
-        @Test("Tasks that come together have one file, and with an agent that is killed nothing of that is lost")
+        @Test("Tasks that are resumed together share a record file, and none is lost when the agent is killed")
         func together() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { .text($0.path).after([.waitFor(gate)]) }
@@ -165,7 +165,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("Where there is no room for all of them together, there may be for each")
+        @Test("Tasks whose records don't fit into one file together succeed if there is room for each of them")
         func roomForEach() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { request in
@@ -436,7 +436,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
             try FileManager.default.createDirectory(at: rig.folder, withIntermediateDirectories: false)
-            // As systemd does: listens, and starts the agent when somebody connects.
+            // As systemd does: listens, and starts the agent when a client connects.
             let manager = try ChildProcess(
                 [
                     "python3", "-c",

@@ -8,7 +8,9 @@ import Testing
 extension BackgroundTests {
     @Suite("What the delegate has been told")
     struct Acknowledgements {
-        @Test("An end that was acknowledged isn't told again by an agent that comes after none could be reached")
+        @Test(
+            "An end that was acknowledged isn't reported again by the agent that follows one that couldn't be reached"
+        )
         func unconfirmed() async throws {
             let rig = try BackgroundRig()
             let agent = try StagedAgent(in: rig.folder)
@@ -34,7 +36,7 @@ extension BackgroundTests {
             #expect(rig.delegate.completionCount(of: task) == 1)
         }
 
-        @Test("That a task waits for its host is told once, however many attempts and agents say so")
+        @Test("The delegate is told once that a task waits for its host, however many attempts and agents say so")
         func waiting() async throws {
             let rig = try BackgroundRig()
             let agent = try StagedAgent(in: rig.folder)

@@ -7,7 +7,7 @@ import Testing
 extension BackgroundTests {
     @Suite("What an agent has of the program that started it")
     struct AgentDetachment {
-        @Test("It belongs to no terminal, leads a session of its own, and has none of the program's descriptors")
+        @Test("An agent has no terminal, leads a session of its own, and inherits none of the program's descriptors")
         func detached() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }

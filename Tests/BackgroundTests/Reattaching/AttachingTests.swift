@@ -27,7 +27,7 @@ extension BackgroundTests {
             await first.crash()
         }
 
-        @Test("The first session of a program with an identifier has it, whichever gets the first task")
+        @Test("Of a program's sessions with one identifier, the first has it, whichever gets the first task")
         func inUseHere() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
@@ -116,7 +116,7 @@ extension BackgroundTests {
             #expect(error.code == .timedOut)
         }
 
-        @Test("Each program's tasks go through the proxy in its own environment, whoever has started the agent")
+        @Test("Each program's tasks go through the proxy in its own environment, even if another has started the agent")
         func environment() async throws {
             let rig = try BackgroundRig { .text($0.target) }
             defer { rig.end() }
@@ -243,7 +243,7 @@ extension BackgroundTests {
             #expect(try await rig.delegate.completion(of: task)?.code == .backgroundSessionWasDisconnected)
         }
 
-        @Test("A command is run when everything is done and nobody is there")
+        @Test("The launch command is run once everything is done and no program is attached")
         func launchCommand() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
@@ -259,7 +259,7 @@ extension BackgroundTests {
             try await rig.wait { rig.file("launched") == Data("a session".utf8) }
         }
 
-        @Test("The command has its program's umask and limit of descriptors, and of these only the standard ones")
+        @Test("The launch command has its program's umask and limit of descriptors, and only the standard descriptors")
         func launchedProcess() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
@@ -290,7 +290,9 @@ extension BackgroundTests {
             _ = try await AgentInquiry.ask(.hello(hello), launcher)
         }
 
-        @Test("The command is run once, even if a program comes and goes without taking an end; then the agent ends")
+        @Test(
+            "The launch command is run once, even if a program comes and goes without taking an end, and the agent ends"
+        )
         func launchedOnce() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
@@ -313,7 +315,7 @@ extension BackgroundTests {
             #expect(rig.log.components(separatedBy: "launch command:").count == 2)
         }
 
-        @Test("No command is run where the last program wanted no launch events, and the agent ends without one")
+        @Test("No launch command is run if the last program wanted no launch events, and the agent ends without it")
         func noLaunchEvents() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }

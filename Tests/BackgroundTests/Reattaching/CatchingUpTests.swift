@@ -43,7 +43,7 @@ extension BackgroundTests {
             return (task, submission)
         }
 
-        @Test("Where a download has continued before the program was attached, it is told so first")
+        @Test("A program that attaches after its download has continued is told so before it is told of any bytes")
         func resumed() async throws {
             let rig = try BackgroundRig()
             let agent = try StagedAgent(in: rig.folder)
@@ -58,7 +58,7 @@ extension BackgroundTests {
             #expect(events.dropFirst(2).first == .resumed(offset: 50, expected: 100))
         }
 
-        @Test("A download that starts over is told of when there is something to tell")
+        @Test("The delegate of a download that starts over is told so along with the first new bytes")
         func startedOver() async throws {
             let rig = try BackgroundRig()
             let agent = try StagedAgent(in: rig.folder)

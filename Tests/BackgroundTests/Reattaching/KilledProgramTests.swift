@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension BackgroundTests {
-    @Suite("When somebody is killed")
+    @Suite("Programs and agents that are killed")
     struct Killed {
         /// Sends the first half of 200,000 bytes, and the rest when the gate is open.
         private func rig(_ gate: Gate) throws -> BackgroundRig {
@@ -65,7 +65,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("When flush has called back, the agent has a record of the task")
+        @Test("Once flush has called back, the agent has a record of the task")
         func flush() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -75,7 +75,7 @@ extension BackgroundTests {
         }
 
         @Test(
-            "What an agent has a record of is done once more if its file is torn or gone, and fails if that can't be done twice",
+            "A completed task whose file is torn or gone is loaded again, or fails if it can't be repeated",
             arguments: [true, false],
             [true, false]
         )
@@ -229,7 +229,7 @@ extension BackgroundTests {
         func startingAgent() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }
             defer { rig.end() }
-            // The agent has its lock when it comes to its log, which then opens only for somebody who reads.
+            // The agent has its lock when it comes to its log, which then opens only once there is a reader.
             try FileManager.default.createDirectory(at: rig.folder, withIntermediateDirectories: true)
             let pipe = rig.folder.appendingPathComponent("agent.log")
             try #require(mkfifo(pipe.path, 0o600) == 0)
@@ -241,7 +241,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("Both are killed: the next program's agent goes on")
+        @Test("After program and agent have been killed, the next program's agent goes on with the download")
         func both() async throws {
             let gate = Gate()
             let rig = try rig(gate)
@@ -282,7 +282,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("An upload outlives its program, and so does what the server said")
+        @Test("An upload outlives its program, and so does the server's response")
         func upload() async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("thanks").after([.waitFor(gate)]) }

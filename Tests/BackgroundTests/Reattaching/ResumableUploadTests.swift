@@ -56,7 +56,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("Once the server has answered it for good there is no resume data, though the answer isn't complete")
+        @Test("An upload has no resume data once the server has given its final response, though that isn't complete")
         func answered() async throws {
             let rig = try BackgroundRig(answering: .atHead) { request in
                 let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
@@ -77,7 +77,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("After a time-out, too, and no file of the first attempt stays")
+        @Test("An upload that timed out goes on from where the server has it, and no file of the first attempt stays")
         func timeout() async throws {
             let gate = Gate()
             let rig = try BackgroundRig(answering: .atHead, configure: { $0.timeoutIntervalForRequest = 3 }) {
@@ -120,7 +120,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("A server that offers ever other resources has one written down")
+        @Test("Of the resources that a server keeps offering for one upload, the first is recorded")
         func manyOffers() async throws {
             let offers = (1...500).map { LoopbackServer.ResumableUpload.offer(of: "/uploads/\($0)", version: 6) }
             let gate = Gate()
@@ -138,7 +138,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("One that is cancelled to go on later does so in another background session, and in an ordinary one")
+        @Test("An upload that was paused goes on in another task of the background session, and in an ordinary session")
         func paused() async throws {
             for isBackground in [true, false] {
                 let upload = LoopbackServer.ResumableUpload(cuts: [.init(at: Self.cut, after: Gate())])
@@ -244,7 +244,7 @@ extension BackgroundTests {
             #expect(upload.content == Self.content)
         }
 
-        @Test("It goes on at the request's own origin alone, to which the credentials belong")
+        @Test("An upload is resumed only at the origin of its own request, to which the credentials belong")
         func origin() throws {
             let rig = try BackgroundRig()
             defer { rig.end() }

@@ -21,7 +21,7 @@ struct AgentLogTests {
         }
     }
 
-    @Test("It is started over when it has become too long, and never grows beyond that")
+    @Test("The agent's log is started over when it has become too long, and never grows beyond that")
     func limit() throws {
         let line = String(repeating: "x", count: 4000)
         var hasStartedOver = false
@@ -37,7 +37,7 @@ struct AgentLogTests {
         #expect(try text.split(separator: "\n").last?.contains(" 599 x") == true)
     }
 
-    @Test("A pipe in its place isn't waited for, and nothing is written to it")
+    @Test("A pipe in the log's place isn't waited for, and nothing is written to it")
     func pipe() throws {
         let path = directory.url.appendingPathComponent(StateFolder.logName).path
         #expect(unlink(path) == 0 && mkfifo(path, 0o600) == 0)
@@ -51,7 +51,7 @@ struct AgentLogTests {
         #expect(read(reader, &byte, 1) == 0)
     }
 
-    @Test("A long line is cut, and what isn't text stays on its line")
+    @Test("A long line of the log is cut, and what isn't text stays on its line")
     func lines() throws {
         log.write("a\nb\u{e9}" + String(repeating: "\u{e9}", count: 1_000_000))
         log.write("c")

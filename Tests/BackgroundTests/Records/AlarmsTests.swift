@@ -14,9 +14,7 @@ struct AlarmsTests {
         return Alarms(on: queue) { key in rung.update { $0.append(key) } }
     }
 
-    @Test(
-        "Each rings once, in the order of their times, whatever the order they were set in; one that is cancelled doesn't"
-    )
+    @Test("Alarms ring once each, in the order of their times, however they were set, and not if they were cancelled")
     func order() async throws {
         let alarms = make()
         queue.sync {
@@ -32,7 +30,7 @@ struct AlarmsTests {
         #expect(rung.value == ["early", "moved", "late"])
     }
 
-    @Test("It never rings too early")
+    @Test("An alarm never rings too early")
     func duration() async throws {
         let alarms = make()
         let start = DispatchTime.now()

@@ -7,7 +7,7 @@ import Testing
 extension BackgroundTests {
     @Suite("Damaged and forged state")
     struct DamagedRecords {
-        /// What somebody may do to a record.
+        /// What may be done to a record.
         enum Damage: String, CaseIterable {
             case torn, empty, otherVersion, nested, fileElsewhere, uploadElsewhere, otherScheme, link, readable,
                 otherName, farTime, highNumber, highName

@@ -49,7 +49,7 @@ struct RecordBatchTests {
         return (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     }
 
-    @Test("They come back in order, and one task alone has a file of its own")
+    @Test("Records that were written together are read in order, and a single task's has a file of its own")
     func written() throws {
         _ = try stored()
         #expect(names[0].hasPrefix("3-") && names[0].hasSuffix(".tasks"))
@@ -60,7 +60,7 @@ struct RecordBatchTests {
         #expect(identifiers == [1, 2, 3, 4])
     }
 
-    @Test("What is removed doesn't come back, and with the last one the file goes")
+    @Test("A record that was removed doesn't come back, and the file is removed with the last one")
     func removed() throws {
         var tasks = try stored()
         let length = try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count
@@ -144,7 +144,7 @@ struct RecordBatchTests {
         #expect(folder.length(ofFile: partial.name) == nil)
     }
 
-    @Test("Where an agent was killed before the first record was void, the task's own counts")
+    @Test("If an agent was killed before the shared record was void, the record in the task's own file counts")
     func twice() throws {
         var tasks = try stored()
         tasks[0].record.elapsed = 5
@@ -170,7 +170,7 @@ struct RecordBatchTests {
         #expect(asideNames.count == 2)
     }
 
-    @Test("Of a file that is torn, what is whole counts", arguments: [1, 2, 3])
+    @Test("The whole records of a torn file count", arguments: [1, 2, 3])
     func torn(whole: Int) throws {
         _ = try stored()
         try rewrite { content in
@@ -182,7 +182,7 @@ struct RecordBatchTests {
         #expect(asideNames.count == 1)
     }
 
-    @Test("A file that is another's or a link is set aside as a whole")
+    @Test("A file that others may read is set aside as a whole")
     func foreign() throws {
         _ = try stored()
         chmod(directory.url.appendingPathComponent(names[0]).path, 0o644)

@@ -12,7 +12,7 @@ struct TimeoutClockTests {
         DispatchTime(uptimeNanoseconds: start.uptimeNanoseconds + seconds * 1_000_000_000)
     }
 
-    @Test("It counts while it runs, and goes on from what agents before have counted")
+    @Test("The clock counts while it runs, and goes on from what earlier agents have counted")
     func counting() {
         var clock = TimeoutClock(earlier: 100)
         #expect(clock.elapsed(at: after(50)) == 100)
@@ -30,7 +30,7 @@ struct TimeoutClockTests {
         #expect(clock.remaining(of: 120, at: after(5000)) == .zero)
     }
 
-    @Test("It never counts backwards, whatever it is asked for")
+    @Test("The clock never counts backwards, whatever it is asked for")
     func backwards() {
         var clock = TimeoutClock(earlier: 1)
         clock.start(at: after(10))
@@ -39,7 +39,7 @@ struct TimeoutClockTests {
         #expect(clock.elapsed(at: after(20)) == 1)
     }
 
-    @Test("Whatever was counted before, there is an end to what is left", arguments: [1e300, .infinity, .nan, -1e300])
+    @Test("The time that is left ends, whatever was counted before", arguments: [1e300, .infinity, .nan, -1e300])
     func extremes(earlier: Double) {
         var clock = TimeoutClock(earlier: earlier)
         clock.start(at: start)
@@ -73,7 +73,7 @@ struct TimeoutClockTests {
         }
     }
 
-    @Test("A record of it has no date: what the system's clock is set to means nothing to another agent")
+    @Test("The clock's record has no date: what the system's clock is set to means nothing to another agent")
     func record() throws {
         let url = try #require(URL(string: "http://h/"))
         var record = TaskRecord(try .download(URLRequest(url: url)))

@@ -8,7 +8,7 @@ import Testing
 extension BackgroundTests {
     @Suite("Strangers")
     struct Strangers {
-        @Test("The state is for its user alone")
+        @Test("Only its own user has access to an agent's state")
         func permissions() async throws {
             let rig = try BackgroundRig { _ in .never }
             defer { rig.end() }
@@ -55,7 +55,7 @@ extension BackgroundTests {
             try await rig.waitForLog { $0.contains("refused a connection of another user") }
         }
 
-        @Test("An agent of another user's is not talked to", .enabled(if: geteuid() == 0))
+        @Test("A program doesn't talk to another user's agent", .enabled(if: geteuid() == 0))
         func otherUsersAgent() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -84,7 +84,7 @@ extension BackgroundTests {
         }
 
         @Test(
-            "Garbage on the socket costs its connection, and nobody else anything",
+            "Garbage on the socket costs the connection it came over, and no other",
             arguments: [
                 Data([0xff, 0xff, 0xff, 0xff]), Data([0, 0, 0, 2, 0x7b, 0x7d]), Data([0, 0, 0, 0]),
                 Data("GET / HTTP/1.1\r\n\r\n".utf8),

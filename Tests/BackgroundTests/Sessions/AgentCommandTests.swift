@@ -40,7 +40,7 @@ extension BackgroundTests {
             #expect(detached.lines == ["\(rig.folder.path):", "  a[31m session: no program attached", task])
         }
 
-        @Test("A name is that of a folder in $XDG_STATE_HOME, or else in $HOME")
+        @Test("A name stands for a folder in $XDG_STATE_HOME, or else in $HOME")
         func names() async throws {
             let named = try await run("--status", "name", environment: ["XDG_STATE_HOME": "/nowhere/state"])
             #expect(named.lines == ["/nowhere/state/curlnetworking/name: no agent runs"])
@@ -75,7 +75,7 @@ extension BackgroundTests {
             #expect(directory.content == [])
         }
 
-        @Test("Without a name, a folder that can't be asked keeps nobody from the others, and only folders are listed")
+        @Test("Without a name, --status lists all folders and nothing else, even if an agent can't be reached")
         func allFolders() async throws {
             let directory = try TemporaryDirectory()
             let all = directory.url.appendingPathComponent("curlnetworking", isDirectory: true)
@@ -115,7 +115,9 @@ extension BackgroundTests {
             #expect(names.count == 4)
         }
 
-        @Test("What makes no sense is answered with the usage, and started by hand for systemd it says what is missing")
+        @Test(
+            "A wrong command line prints the usage, and an agent started by hand as systemd would says what is missing"
+        )
         func usage() async throws {
             for words in [[], ["--what"], ["--status", "a", "b"], ["--systemd"]] {
                 let program = try ChildProcess([BackgroundRig.agent.path] + words, mergesErrors: true)

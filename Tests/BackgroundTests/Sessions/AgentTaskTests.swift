@@ -68,7 +68,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("One that is suspended while its attempt fails begins no other before it is resumed")
+        @Test("A task that is suspended while its attempt fails begins no other before it is resumed")
         func suspended() throws {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
@@ -197,7 +197,7 @@ extension BackgroundTests {
         }
 
         @Test(
-            "One that is paused when its attempt has just failed keeps what that has loaded",
+            "A download that is paused when its attempt has just failed keeps what that has loaded",
             arguments: [true, false]
         )
         func pausedTooLate(isPaused: Bool) throws {

@@ -45,9 +45,7 @@ extension BackgroundTests {
             #expect(indifferent.result.value == .failure(.serverCertificateHasUnknownRoot))
         }
 
-        @Test(
-            "What a task's own delegate decides about a connection is for tasks with the same delegate, as in other sessions"
-        )
+        @Test("A delegate's decision about a connection is for its own tasks only, as in other sessions")
         func ownDelegates() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -276,7 +274,7 @@ extension BackgroundTests {
             #expect(!rig.server.requests.contains { $0.header("Authorization")?.contains("\"p\"") == true })
         }
 
-        @Test("What the program's storage knows answers where the delegate doesn't")
+        @Test("The program's credential storage answers if the delegate doesn't")
         func storage() async throws {
             let rig = try BackgroundRig { request in
                 if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
@@ -419,7 +417,9 @@ extension BackgroundTests {
             }
         }
 
-        @Test("One that isn't answered before its task is over is put to another, and doesn't keep the delegate")
+        @Test(
+            "A question left unanswered when its task ends is put to another task, and doesn't keep the delegate alive"
+        )
         func unanswered() async throws {
             let rig = try BackgroundRig()
             let agent = try StagedAgent(in: rig.folder)

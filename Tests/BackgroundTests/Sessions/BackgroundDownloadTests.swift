@@ -8,7 +8,7 @@ import Testing
 extension BackgroundTests {
     @Suite("Downloads")
     struct Downloads {
-        @Test("A download is told as in any session, and nothing of it stays")
+        @Test("The delegate is told of a download as in any session, and no file of it stays")
         func download() async throws {
             let rig = try BackgroundRig { _ in .generated(length: 300_000, seed: 7) }
             defer { rig.end() }
@@ -28,7 +28,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("The request goes out as it is: method, fields, body, and those of the configuration")
+        @Test("The request goes out as it is, with its method, fields and body, and the configuration's fields")
         func request() async throws {
             let rig = try BackgroundRig(configure: { $0.httpAdditionalHeaders = ["X-Session": "s"] }) { .echo($0) }
             defer { rig.end() }
@@ -106,7 +106,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("Redirects are followed, and nobody is asked")
+        @Test("Redirects are followed without asking the delegate")
         func redirect() async throws {
             let rig = try BackgroundRig { $0.path == "/" ? .redirect(to: "/there") : .text("there") }
             defer { rig.end() }
@@ -117,7 +117,7 @@ extension BackgroundTests {
             #expect(task.originalRequest?.url == rig.url("/"))
         }
 
-        @Test("A redirect to another scheme than http and https fails, and nobody is asked")
+        @Test("A redirect to a scheme other than http and https fails the task without asking the delegate")
         func redirectToOtherScheme() async throws {
             let rig = try BackgroundRig { _ in .redirect(to: "myapp://callback") }
             defer { rig.end() }
@@ -295,7 +295,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("A lost connection is no end: the download goes on from where it was")
+        @Test("A download goes on from where it was after its connection is lost")
         func lostConnection() async throws {
             let body = LoopbackServer.Body.generated(length: 200_000, seed: 4)
             let rig = try BackgroundRig { request in
@@ -320,7 +320,7 @@ extension BackgroundTests {
             #expect(rig.server.requestCount == 3)
         }
 
-        @Test("What takes longer than the time-out for resources ends, however often the network fails")
+        @Test("A download that takes longer than the time-out for resources fails, however often the network does")
         func resourceTimeout() async throws {
             let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in
                 .fault(.beforeAnyByte, then: .reset)
@@ -332,7 +332,7 @@ extension BackgroundTests {
             #expect((error.userInfo[NSUnderlyingErrorKey] as? URLError)?.code == .networkConnectionLost)
         }
 
-        @Test("So does what waits for its host, and the error says why that couldn't be reached")
+        @Test("The time-out for resources ends a wait for the host, and the error says why it couldn't be reached")
         func resourceTimeoutWhileWaiting() async throws {
             let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in .never }
             defer { rig.end() }

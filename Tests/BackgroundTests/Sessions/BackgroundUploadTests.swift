@@ -8,7 +8,7 @@ import Testing
 extension BackgroundTests {
     @Suite("Uploads")
     struct Uploads {
-        @Test("A file is sent, and what the server says to it is told")
+        @Test("A file is sent, and the delegate is told what the server answers")
         func upload() async throws {
             let rig = try BackgroundRig { .echoBody($0) }
             defer { rig.end() }
@@ -43,7 +43,7 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
-        @Test("An upload that is cancelled amid a long response ends, and is told nothing more of that")
+        @Test("An upload that is cancelled amid a long response ends, and the delegate gets no more of the response")
         func cancelledResponse() async throws {
             let rig = try BackgroundRig { _ in .generated(length: 2_000_000, seed: 9) }
             defer { rig.end() }

@@ -75,7 +75,7 @@ extension BackgroundTests {
             #expect(rig.delegate.body(of: task) == Data("none".utf8))
         }
 
-        @Test("A cookie that the program has deleted is in no later request, whoever had set it")
+        @Test("A cookie that the program has deleted is in no later request, wherever it came from")
         func deleted() async throws {
             let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
             let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in
@@ -90,7 +90,7 @@ extension BackgroundTests {
             #expect(rig.delegate.body(of: task) == Data("none".utf8))
         }
 
-        @Test("What a redirect sets is for the task's next request, and neither for other tasks nor for the storage")
+        @Test("A cookie that a redirect sets is for the task's next request, and not for other tasks or the storage")
         func redirect() async throws {
             let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
             let rig = try BackgroundRig(configure: { $0.httpCookieStorage = storage }) { request in

@@ -9,7 +9,7 @@ extension BackgroundTests {
     struct RefusedTasks {
         private let url = URL(string: "http://127.0.0.1:9/")
 
-        @Test("Handlers get an error that says so")
+        @Test("A completion handler in a background session gets an error that says to use the delegate")
         func handlers() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -23,7 +23,7 @@ extension BackgroundTests {
             #expect(rig.agentPid == nil)
         }
 
-        @Test("Async calls throw one")
+        @Test("Async calls in a background session throw an error that says to use tasks and the delegate")
         func async() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -37,7 +37,7 @@ extension BackgroundTests {
             )
         }
 
-        @Test("Data tasks, uploads of data, and other schemes fail")
+        @Test("Data tasks, uploads of data, and downloads over other schemes fail in a background session")
         func kinds() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -55,7 +55,7 @@ extension BackgroundTests {
             }
         }
 
-        @Test("Web sockets and stream tasks fail, and so does what is asked of them")
+        @Test("Web sockets and stream tasks fail in a background session, and so does what is asked of them")
         func channels() async throws {
             let server = try LoopbackServer { .webSocketEcho($0) }
             defer { server.stop() }
@@ -78,7 +78,7 @@ extension BackgroundTests {
             #expect(rig.agentPid == nil)
         }
 
-        @Test("Closures of the configuration fail every task")
+        @Test("A closure in the configuration fails every task of a background session")
         func closures() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -91,7 +91,7 @@ extension BackgroundTests {
             #expect(error?.localizedDescription == "curl.configureTransfer can't be sent to a background agent.")
         }
 
-        @Test("Without a delegate, every task fails")
+        @Test("Every task of a background session without a delegate fails")
         func noDelegate() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }
@@ -107,7 +107,7 @@ extension BackgroundTests {
             )
         }
 
-        @Test("Without an agent, tasks fail as disconnected")
+        @Test("Tasks of a background session fail as disconnected if its agent isn't there")
         func noAgent() async throws {
             let rig = try BackgroundRig()
             defer { rig.end() }

@@ -27,7 +27,24 @@ struct StormTests {
             calm.open()
             rig.end()
         }
-        var program = try rig.program()
+        var storm = Storm(rig, try await begin(rig))
+        for _ in 0..<Self.kills { try await storm.round() }
+        calm.open()
+        let names = (1...Self.downloads).map { "d\($0)" } + (1...Self.uploads).map { "u\($0)" }
+        await storm.waitForEnds(names.count)
+        #expect(Set(storm.told) == Set(names.map { "completed \($0) ok" }))
+        checkFiles(rig)
+        let program = storm.program
+        program.say("finish")
+        _ = await program.ending()
+        program.closeInput()
+        rig.waitForAgentToEnd()
+        #expect(rig.stateFiles == [])
+    }
+
+    /// Has a program begin all downloads and uploads, none of which may be lost from then on.
+    private func begin(_ rig: BackgroundRig) async throws -> ChildProcess {
+        let program = try rig.program()
         try await program.line(beginningWith: "ready")
         for number in 1...Self.downloads { program.say("download \(rig.url("/\(number)")) d\(number)") }
         for number in 1...Self.uploads {
@@ -35,31 +52,12 @@ struct StormTests {
             program.say("upload \(rig.url("/")) \(file.path)")
         }
         let count = Self.downloads + Self.uploads
-        // From here on, nothing may be lost.
         try await rig.waitForLog { $0.components(separatedBy: ": task ").count > count }
-        var told: [String] = []
-        var generator = SeededGenerator(seed: 14)
-        for _ in 0..<Self.kills {
-            switch Int.random(in: 0..<5, using: &generator) {
-            case 0, 1:
-                program.kill()
-                told += await completions(of: program)
-                program = try rig.program()
-                told += try await completions(of: program, until: "ready")
-            case 2, 3:
-                rig.killAgent()
-            default:
-                rig.server.resetConnections()
-            }
-        }
-        calm.open()
-        // Perhaps all was told to programs that were killed.
-        while Set(told).count < count {
-            guard let line = await program.line() else { break }
-            if line.hasPrefix("completed") { told.append(line) }
-        }
-        let names = (1...Self.downloads).map { "d\($0)" } + (1...Self.uploads).map { "u\($0)" }
-        #expect(Set(told) == Set(names.map { "completed \($0) ok" }))
+        return program
+    }
+
+    /// Whether all that was received and sent is as it should be.
+    private func checkFiles(_ rig: BackgroundRig) {
         for number in 1...Self.downloads {
             #expect(rig.file("d\(number)") == GeneratedBody.bytes(seed: UInt64(number), length: Int(Self.length)))
         }
@@ -68,23 +66,50 @@ struct StormTests {
         for upload in uploads { #expect(sent.contains(upload)) }
         // A kill cuts a body off, and changes nothing of it.
         for body in sent { #expect(uploads.contains { $0.prefix(body.count) == body }) }
-        program.say("finish")
-        _ = await program.ending()
-        program.closeInput()
-        rig.waitForAgentToEnd()
-        #expect(rig.stateFiles == [])
+    }
+}
+
+/// What happens to programs, agents and connections, in random order.
+private struct Storm {
+    private let rig: BackgroundRig
+    /// The one that runs now.
+    private(set) var program: ChildProcess
+    /// The ends that it and those before it were told.
+    private(set) var told: [String] = []
+    private var generator = SeededGenerator(seed: 14)
+
+    init(_ rig: BackgroundRig, _ program: ChildProcess) {
+        (self.rig, self.program) = (rig, program)
     }
 
-    /// What a program told to its end, each end at most once.
-    private func completions(of program: ChildProcess) async -> [String] {
-        let lines = await program.remainingLines().filter { $0.hasPrefix("completed") }
-        #expect(Set(lines).count == lines.count)
-        return lines
+    /// Kills the program or the agent, or resets the connections.
+    mutating func round() async throws {
+        switch Int.random(in: 0..<5, using: &generator) {
+        case 0, 1:
+            program.kill()
+            told += await completions()
+            program = try rig.program()
+            told += await completions(until: "ready")
+        case 2, 3:
+            rig.killAgent()
+        default:
+            rig.server.resetConnections()
+        }
     }
 
-    private func completions(of program: ChildProcess, until end: String) async throws -> [String] {
+    /// Returns when so many ends were told; perhaps all were, to programs that were killed.
+    mutating func waitForEnds(_ count: Int) async {
+        while Set(told).count < count {
+            guard let line = await program.line() else { break }
+            if line.hasPrefix("completed") { told.append(line) }
+        }
+    }
+
+    /// What the program says to its end or up to a line, each end at most once.
+    private func completions(until end: String? = nil) async -> [String] {
         var lines: [String] = []
-        while let line = await program.line(), !line.hasPrefix(end) {
+        while let line = await program.line() {
+            if let end, line.hasPrefix(end) { break }
             if line.hasPrefix("completed") { lines.append(line) }
         }
         #expect(Set(lines).count == lines.count)

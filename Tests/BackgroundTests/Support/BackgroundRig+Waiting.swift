@@ -39,7 +39,7 @@ extension BackgroundRig {
         }
     }
 
-    /// A program makes the download `one` of a host where nobody listens, hears that it waits, and is killed.
+    /// A program makes the download `one` of a host where no server listens, hears that it waits, and is killed.
     func leaveWaitingTask() async throws {
         let program = try await readyProgram()
         program.say("download http://127.0.0.1:9/ one")

@@ -28,7 +28,7 @@ final class BackgroundRig: Sendable {
     /// The agents that the test has killed.
     private let killed = Watched<Set<pid_t>>([])
 
-    /// For tests whose server nobody asks for anything.
+    /// For tests whose server isn't asked for anything.
     convenience init() throws {
         try self.init { _ in .never }
     }

@@ -64,7 +64,7 @@ struct DescriptionTests {
         #expect((same.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == 5)
     }
 
-    @Test("So does one that says why another happened")
+    @Test("An error comes out with the error that caused it")
     func cause() throws {
         let url = try #require(URL(string: "https://host/"))
         let lack = URLError(.cannotConnectToHost, url, "No way.", SystemError(code: ECONNREFUSED))

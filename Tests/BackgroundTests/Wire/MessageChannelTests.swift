@@ -78,7 +78,7 @@ struct MessageChannelTests {
         try await receiver.ends.wait { $0 == [nil] }
     }
 
-    @Test("Who waits until everything is written is called then, and not where the connection ends before")
+    @Test("A handler that waits until everything is written is called then, and not if the connection ends first")
     func written() async throws {
         let text = String(repeating: "x", count: 1_000_000)
         let written = Watched(0)
@@ -101,7 +101,7 @@ struct MessageChannelTests {
         }
     }
 
-    @Test("What is sent together is written together, at the latest before the connection is closed")
+    @Test("Messages that are sent together are written together, at the latest before the connection is closed")
     func together() async throws {
         let (one, other) = try Self.pair()
         let sender = try End(one)
@@ -130,7 +130,7 @@ struct MessageChannelTests {
         Glibc.close(other)
     }
 
-    @Test("An end amid a message, and a message without sense, are reasons")
+    @Test("A connection that ends amid a message, or with one that makes no sense, says so as the reason")
     func reasons() async throws {
         for (bytes, reason) in [
             ([0, 0, 0], "the connection ended amid a message"), ([0, 0, 0, 1, 1], "a message that makes no sense"),

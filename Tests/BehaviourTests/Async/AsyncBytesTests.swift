@@ -219,7 +219,7 @@ struct AsyncBytesTests {
         #expect(body == GeneratedBody.bytes(seed: 7, length: 2_000_000))
     }
 
-    @Test("Its task can be suspended, resumed and cancelled like any other")
+    @Test("The task of AsyncBytes can be suspended, resumed and cancelled like any other")
     func task() async throws {
         let rig = try Rig { _ in .generated(length: 1 << 40) }
         defer { rig.stop() }
@@ -234,7 +234,7 @@ struct AsyncBytesTests {
         #expect(error?.code == .cancelled)
     }
 
-    @Test("A delegate given with it hears of its creation")
+    @Test("A delegate passed to bytes(from:) hears of the task's creation")
     func delegate() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }

@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("A delegate that is passed to an async call hears of the bytes", .timeLimit(.minutes(1)))
+@Suite("Delegates that are passed to async calls", .timeLimit(.minutes(1)))
 struct AsyncCallDelegateTests {
     private static let body = GeneratedBody.bytes(seed: 3, length: 700_000)
 
@@ -12,7 +12,7 @@ struct AsyncCallDelegateTests {
         try LoopbackServer { _ in .generated(length: 700_000, seed: 3) }
     }
 
-    @Test("Of data as it comes, all of it before the call returns; the session's delegate doesn't")
+    @Test("A delegate passed to data(from:) gets all the data before the call returns, and the session's gets none")
     func data() async throws {
         let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
         let rig = try Rig(Self.server(), delegate: sessions)
@@ -24,7 +24,7 @@ struct AsyncCallDelegateTests {
         #expect(sessions.entries.isEmpty)
     }
 
-    @Test("Of what is written, up to the whole file; the session's delegate doesn't")
+    @Test("A delegate passed to download(from:) hears of all that is written, and the session's hears of nothing")
     func download() async throws {
         let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
         let rig = try Rig(Self.server(), delegate: sessions)
@@ -42,7 +42,7 @@ struct AsyncCallDelegateTests {
         #expect(sessions.entries.isEmpty)
     }
 
-    @Test("Of data as the reader of bytes gets it")
+    @Test("A delegate passed to bytes(from:) gets the data that the reader gets")
     func bytes() async throws {
         let own = RecordingDelegate()
         let rig = try Rig(Self.server())
@@ -55,7 +55,7 @@ struct AsyncCallDelegateTests {
         #expect(own.onlyBody == Self.body)
     }
 
-    @Test("What it doesn't implement isn't passed on to the session's delegate")
+    @Test("What a delegate passed to an async call doesn't implement isn't passed on to the session's delegate")
     func notPassedOn() async throws {
         final class Bare: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate {
             func urlSession(
@@ -73,7 +73,7 @@ struct AsyncCallDelegateTests {
         #expect(Set(sessions.entries.map(\.event.name)) == ["created"])
     }
 
-    @Test("Its pace holds up the transfer, and nothing is lost")
+    @Test("A slow delegate passed to an async call holds up the transfer, and nothing is lost")
     func pace() async throws {
         let gate = Gate()
         let own = RecordingDelegate(onEvent: { _, event in if case .data = event { gate.waitBlocking() } })

@@ -19,7 +19,7 @@ struct AsyncCancellationTests {
         }
     }
 
-    @Test("Before the head it cancels the transfer and closes the connection", arguments: Call.allCases)
+    @Test("Cancelling before the head cancels the transfer and closes the connection", arguments: Call.allCases)
     func beforeHead(call: Call) async throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }
@@ -32,7 +32,7 @@ struct AsyncCancellationTests {
         #expect(await rig.session.allTasks.isEmpty)
     }
 
-    @Test("Within the body it does the same", arguments: Call.allCases)
+    @Test("Cancelling within the body cancels the transfer and closes the connection", arguments: Call.allCases)
     func insideBody(call: Call) async throws {
         let rig = try Rig { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
         defer { rig.stop() }
@@ -61,7 +61,7 @@ struct AsyncCancellationTests {
         #expect(rig.server.requestCount == 0)
     }
 
-    @Test("At any moment each call ends once, with its data or as cancelled")
+    @Test("A call that is cancelled at any moment ends once, with its data or as cancelled")
     func anyMoment() async throws {
         let server = try LoopbackServer { _ in .generated(length: 50_000, seed: 1) }
         defer { server.stop() }

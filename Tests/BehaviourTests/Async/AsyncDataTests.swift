@@ -33,7 +33,7 @@ struct AsyncDataTests {
         #expect(first == Data("data".utf8) && second == Data("file".utf8))
     }
 
-    @Test("They throw what went wrong, and have nothing to do with the delegate queue")
+    @Test("Async calls throw what went wrong, and don't depend on the delegate queue")
     func failure() async throws {
         let server = try LoopbackServer { request in
             request.path == "/" ? .fault(.insideBody(after: 1, of: 2)) : .text("hello")

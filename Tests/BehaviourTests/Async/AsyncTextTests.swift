@@ -69,7 +69,7 @@ struct AsyncTextTests {
         #expect(String(scalars) == String(decoding: bytes, as: UTF8.self))
     }
 
-    @Test("Errors come through")
+    @Test("An error ends the lines that came before it")
     func failure() async throws {
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\none\ntw"
         let rig = try Rig { _ in .raw([.bytes(answer), .close]) }

@@ -96,7 +96,7 @@ struct AuthenticationAnswerTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("The default handling of a connection's scheme goes on to the next as well")
+    @Test("The default handling of a connection's scheme goes on to the next scheme as well")
     func defaultOfConnection() async throws {
         let (result, delegate, _) = try await Self.result(#"Negotiate, NTLM, Basic realm="vault""#) { asked in
             let isBasic = asked.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
@@ -108,7 +108,7 @@ struct AuthenticationAnswerTests {
 
     /// Without a ticket, libcurl sends nothing for it, but does what it would with one.
     @Test(
-        "By Negotiate too, a credential for one task alone has a connection that no other task gets",
+        "A credential for one task alone has a connection that no other task gets, by Negotiate as well",
         arguments: [URLCredential.Persistence.none, .forSession]
     )
     func ownConnection(persistence: URLCredential.Persistence) async throws {
@@ -163,7 +163,7 @@ struct AuthenticationAnswerTests {
         #expect((task.response as? HTTPURLResponse)?.statusCode == 200)
     }
 
-    @Test("It is waited for until the resource time-out")
+    @Test("A delegate's answer is waited for until the resource time-out")
     func resourceTimeout() async throws {
         let server = try Guard.basic()
         defer { server.stop() }

@@ -35,7 +35,7 @@ struct AuthenticationChallengeTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test("With nobody to answer, the 401 is the response", arguments: [0, 100, 5_000_000])
+    @Test("Without a delegate, the 401 is the response", arguments: [0, 100, 5_000_000])
     func nobody(length: Int64) async throws {
         let rig = try Rig { _ in
             .body(.generated(length: length), status: 401).header("WWW-Authenticate", #"Basic realm="vault""#)
@@ -72,7 +72,7 @@ struct AuthenticationChallengeTests {
 
     enum Kind: CaseIterable { case delegate, handler, async, download, bytes, upload }
 
-    @Test("Tasks of every kind ask", arguments: Kind.allCases)
+    @Test("Tasks of every kind ask the delegate for a credential", arguments: Kind.allCases)
     func kinds(kind: Kind) async throws {
         let server = try Guard.basic()
         defer { server.stop() }
@@ -173,7 +173,10 @@ struct AuthenticationChallengeTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("It doesn't get the same password for each realm", arguments: ["Basic", #"Digest nonce="n", qop="auth","#])
+    @Test(
+        "A server that names a new realm after each answer doesn't get the same password for each",
+        arguments: ["Basic", #"Digest nonce="n", qop="auth","#]
+    )
     func shiftingRealmInsisting(scheme: String) async throws {
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         let rig = try Self.shifting(scheme, delegate)

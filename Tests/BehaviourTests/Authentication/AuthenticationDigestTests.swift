@@ -11,7 +11,7 @@ struct AuthenticationDigestTests {
     }
 
     @Test(
-        "MD5 and SHA-256, with quality of protection and without, by session or not",
+        "Digest is answered with MD5 and SHA-256, with quality of protection and without, by session or not",
         arguments: [
             DigestGuard(), DigestGuard(""), DigestGuard(#"qop="auth,auth-int", opaque="o,p", algorithm=MD5"#),
             DigestGuard(#"qop="auth", opaque="o,p", algorithm=SHA-256"#, usesSHA256: true),
@@ -55,7 +55,7 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("Where the server names a domain, elsewhere it isn't shown unasked")
+    @Test("If the server names a domain, the credential isn't shown unasked elsewhere")
     func domain() async throws {
         let guardian = DigestGuard(#"qop="auth", opaque="o,p", domain="/in /also http://127.0.0.1:1/x""#)
         let server = try guardian.server()
@@ -66,7 +66,7 @@ struct AuthenticationDigestTests {
         #expect(server.requests.map { $0.header("Authorization") != nil } == [false, true, true, false, true])
     }
 
-    @Test("A stale nonce is renewed without asking anybody")
+    @Test("A stale nonce is renewed without asking the delegate")
     func stale() async throws {
         let guardian = DigestGuard()
         let server = try guardian.server()
@@ -122,7 +122,7 @@ struct AuthenticationDigestTests {
         #expect(rig.server.requestCount < 6)
     }
 
-    @Test("A credential that isn't to persist answers the same")
+    @Test("A credential that isn't to persist is asked for with each request")
     func persistenceNone() async throws {
         let guardian = DigestGuard()
         let server = try guardian.server()
@@ -150,7 +150,7 @@ struct AuthenticationDigestTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
-    @Test("Many at once count without a repetition")
+    @Test("Many requests at once never send a nonce with the same count twice")
     func many() async throws {
         let guardian = DigestGuard()
         let server = try guardian.server()
@@ -166,7 +166,7 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("Where each nonce is taken once, tasks that run at once use one each")
+    @Test("If the server accepts each nonce once, tasks that run at once use one each")
     func manyOnce() async throws {
         let guardian = DigestGuard(takesNoncesOnce: true)
         let server = try guardian.server()
@@ -184,7 +184,7 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("A URL's own credential answers a Digest challenge, with nobody to ask, and no other URL's")
+    @Test("A URL's own credential answers a Digest challenge without a delegate, and no other URL's")
     func urlCredential() async throws {
         let guardian = DigestGuard()
         let server = try guardian.server()

@@ -20,7 +20,7 @@ struct AuthenticationMemoryTests {
         // Everything at or below the last slash of the path (RFC 7617 §2.2), with or without a query.
         for path in ["/a/b", "/a/c", "/a/", "/a/b/c?x=y"] { _ = try await session.data(from: server.url(path)) }
         #expect(server.shown == [nil] + Array(repeating: Guard.token(), count: 4))
-        // Elsewhere it isn't shown unasked, but it is tried before anybody is asked again.
+        // Elsewhere it isn't shown unasked, but it is tried before a delegate is asked again.
         for path in ["/", "/d", "/ab"] {
             let (_, response) = try await session.data(from: server.url(path))
             #expect((response as? HTTPURLResponse)?.statusCode == 200)
@@ -49,7 +49,7 @@ struct AuthenticationMemoryTests {
     }
 
     @Test(
-        "A redirect out of the path that asked for it doesn't take a task's own credential along, unless it is asked for there too"
+        "A redirect out of the challenged path takes a task's own credential along only if that is asked for there too"
     )
     func redirectedElsewhere() async throws {
         let delegate = DecidingDelegate(onChallenge: {
@@ -71,7 +71,7 @@ struct AuthenticationMemoryTests {
         #expect(delegate.challenges.value.count == 2)
     }
 
-    @Test("A redirect to another origin doesn't take it along; to its own space it does")
+    @Test("A redirect within the protection space takes the credential along, and one to another origin doesn't")
     func redirects() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }
         defer { other.stop() }
@@ -106,7 +106,7 @@ struct AuthenticationMemoryTests {
         #expect(storage.allCredentials.isEmpty)
     }
 
-    @Test("It is stored as well if its task was cancelled, and another's request has proven it good")
+    @Test("A credential whose task was cancelled is stored once another task's request has proven it good")
     func persistenceForAnother() async throws {
         let (asked, gate) = (Gate(), Gate())
         defer { gate.open() }
@@ -133,7 +133,7 @@ struct AuthenticationMemoryTests {
     }
 
     @Test(
-        "One that is to persist is stored once it has proven good",
+        "A credential that is to persist is stored once it has proven good",
         arguments: [URLCredential.Persistence.forSession, .permanent]
     )
     func persistence(persistence: URLCredential.Persistence) async throws {
@@ -186,7 +186,7 @@ struct AuthenticationMemoryTests {
         #expect(server.shown == [nil, Guard.token(), Guard.token(), nil, Guard.token(), Guard.token()])
     }
 
-    @Test("It is proposed to a delegate, whose default handling uses it; refused, it isn't proposed again")
+    @Test("The storage's default credential is proposed to the delegate, and not again once it was refused")
     func proposed() async throws {
         let server = try Guard.basic()
         defer { server.stop() }
@@ -279,9 +279,9 @@ struct AuthenticationMemoryTests {
         for _ in 0..<2 { #expect(await rig.session.load(rig.url("/")).text == "open") }
         let new = Guard.token("user", "new")
         #expect(rig.server.shown == [nil, Guard.token(), Guard.token(), new, new])
-        // What nobody was asked about is no failure of an answer.
+        // An answer that wasn't asked for doesn't count as a failure.
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
-        // The last is for the default, which another session uses without asking anybody.
+        // The last is for the default, which another session uses without asking.
         try await storage.stored.wait { $0 == ["secret", "new", "new"] }
         let other = URLSession.forTest { $0.urlCredentialStorage = storage }
         defer { other.invalidateAndCancel() }
@@ -289,7 +289,7 @@ struct AuthenticationMemoryTests {
         #expect(rig.server.shown.dropFirst(5) == [nil, new])
     }
 
-    @Test("A cached answer is for who was let in, and for nobody else")
+    @Test("A cached response to a request with a credential isn't used for a session without it")
     func cached() async throws {
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
         let rig = try Rig(delegate: DecidingDelegate(onChallenge: Self.answering)) { request in

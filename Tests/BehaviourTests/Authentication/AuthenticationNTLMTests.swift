@@ -7,7 +7,7 @@ import Testing
 
 @Suite("NTLM authentication", .enabled(if: CurlLibrary.hasNTLM), .timeLimit(.minutes(1)))
 struct AuthenticationNTLMTests {
-    /// Knows whom it let in on which connection, and takes anybody's answer that names the user.
+    /// Knows whom it let in on which connection, and takes any answer that names the user.
     private static func server(accepts: Bool = true) throws -> LoopbackServer {
         let open = Watched(Set<Int>())
         return try LoopbackServer { request in
@@ -24,7 +24,7 @@ struct AuthenticationNTLMTests {
         }
     }
 
-    @Test("libcurl leads the conversation, and its steps are nobody's response")
+    @Test("libcurl leads the conversation, whose steps are never the task's response")
     func conversation() async throws {
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -41,7 +41,7 @@ struct AuthenticationNTLMTests {
         #expect(rig.server.requests[1].connection == rig.server.requests[2].connection)
     }
 
-    @Test("The connection stays authenticated for later requests")
+    @Test("An authenticated connection serves later requests without another challenge")
     func connection() async throws {
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -52,7 +52,7 @@ struct AuthenticationNTLMTests {
         #expect(Set(rig.server.requests.suffix(3).map(\.connection)).count == 1)
     }
 
-    @Test("A body goes with the last step")
+    @Test("A body is sent with the last step of the conversation")
     func body() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -64,7 +64,7 @@ struct AuthenticationNTLMTests {
         #expect(data == Data("open PUT up".utf8))
     }
 
-    @Test("A refusal is the delegate's to answer again")
+    @Test("A refusal is put to the delegate again")
     func refused() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
             let isFirst = asked.challenge.previousFailureCount == 0
@@ -78,7 +78,7 @@ struct AuthenticationNTLMTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
-    @Test("A server whose steps never end is refused, as if it had said no")
+    @Test("A server whose steps never end counts as one that has refused the credential")
     func endless() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
             let isFirst = asked.challenge.previousFailureCount == 0
@@ -131,7 +131,7 @@ struct AuthenticationNTLMTests {
         #expect(session.configuration.httpCookieStorage?.cookies?.isEmpty != false)
     }
 
-    @Test("Where libcurl can't go on with a server's step, that is the response", arguments: ["closed", ""])
+    @Test("A step of the server's with which libcurl can't go on is the response", arguments: ["closed", ""])
     func brokenConversation(body: String) async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
             let isFirst = asked.challenge.previousFailureCount == 0

@@ -29,7 +29,7 @@ struct AuthenticationProxyTests {
         return lines
     }
 
-    @Test("They are answered with the proxy's protection space, and its credential is then sent ahead")
+    @Test("A proxy's challenge is answered for the proxy's space, and its credential is sent ahead from then on")
     func answered() async throws {
         let proxy = try Self.proxy()
         defer { proxy.stop() }
@@ -44,7 +44,7 @@ struct AuthenticationProxyTests {
         #expect(proxy.requests.allSatisfy { $0.header("Authorization") == nil })
     }
 
-    @Test("The server behind it has a space of its own")
+    @Test("The server behind a proxy has a protection space of its own")
     func both() async throws {
         let proxy = try Self.proxy()
         defer { proxy.stop() }
@@ -60,7 +60,7 @@ struct AuthenticationProxyTests {
         #expect(proxy.requests.last?.header("Proxy-Authorization") == Guard.token())
     }
 
-    @Test("What is refused is delivered in the end")
+    @Test("A proxy's refusal is delivered once the delegate gives up")
     func refused() async throws {
         let proxy = try Self.proxy()
         defer { proxy.stop() }
@@ -70,7 +70,7 @@ struct AuthenticationProxyTests {
     }
 
     @Test(
-        "A credential with which it lets a request through is kept and stored even if the server behind it says 401",
+        "A credential that the proxy has accepted is kept and stored even if the server behind it says 401",
         arguments: [true, false]
     )
     func letThrough(tunnel: Bool) async throws {

@@ -45,7 +45,7 @@ struct AuthenticationStormTests {
         }
     }
 
-    @Test("Of all that are challenged at once one asks, and the others take its answer")
+    @Test("Of tasks that are challenged at once one asks, and the others take its answer")
     func one() async throws {
         let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         let rig = try Rig(Self.server(), delegate: delegate) { $0.httpMaximumConnectionsPerHost = Self.count }
@@ -55,7 +55,7 @@ struct AuthenticationStormTests {
         #expect(rig.server.requestCount == 2 * Self.count)
     }
 
-    @Test("A wrong answer is asked about once more, and not by each of them")
+    @Test("After a wrong answer to many tasks the delegate is asked once more, and not by each of them")
     func wrong() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
             asked.answer(.useCredential, asked.challenge.previousFailureCount == 0 ? .wrong() : .right())
@@ -67,7 +67,7 @@ struct AuthenticationStormTests {
         #expect(rig.server.requestCount == 3 * Self.count)
     }
 
-    @Test("Where the answer is none, each asks in its turn")
+    @Test("If the answer brings no credential, each waiting task asks in its turn")
     func none() async throws {
         let asking = Watched((now: 0, most: 0))
         let delegate = DecidingDelegate(onChallenge: { asked in
@@ -84,7 +84,7 @@ struct AuthenticationStormTests {
         #expect(asking.value.most == 1)
     }
 
-    @Test("Cancelling the one that asks lets another one ask")
+    @Test("Cancelling the task that asks lets another one ask")
     func cancelled() async throws {
         let server = try Guard.basic()
         defer { server.stop() }
@@ -124,7 +124,7 @@ struct AuthenticationStormTests {
         #expect(delegate.challenges.value.count == 1)
     }
 
-    @Test("Different spaces don't wait for each other")
+    @Test("Tasks with different protection spaces don't wait for each other")
     func spaces() async throws {
         let delegate = DecidingDelegate(onChallenge: { _ in })
         let rig = try Rig(delegate: delegate) { request in

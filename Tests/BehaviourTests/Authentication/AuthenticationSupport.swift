@@ -2,7 +2,7 @@ import CurlNetworking
 import Foundation
 import CurlNetworkingLoopbackServer
 
-/// Servers that let nobody in without the right name and password, and say so in each of their answers.
+/// Servers that let no client in without the right name and password, and say so in each of their answers.
 enum Guard {
     static func token(_ user: String = "user", _ password: String = "secret") -> String {
         "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()

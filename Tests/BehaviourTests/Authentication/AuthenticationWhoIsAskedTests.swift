@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("Who is asked about a challenge", .timeLimit(.minutes(1)))
+@Suite("Which delegate is asked about a challenge", .timeLimit(.minutes(1)))
 struct AuthenticationWhoIsAskedTests {
     typealias Answer = @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
 
@@ -110,7 +110,7 @@ struct AuthenticationWhoIsAskedTests {
     }
 
     @Test(
-        "or to the task's, on the delegate queue, where the session's isn't implemented",
+        "A connection's challenge goes to the task's method if the session's isn't implemented",
         arguments: ["NTLM", "Negotiate"]
     )
     func connectionChallengeWithoutMethod(scheme: String) async throws {
@@ -136,18 +136,21 @@ struct AuthenticationWhoIsAskedTests {
         #expect(sessions.challenges.value.count == 1)
     }
 
-    @Test("A task's own delegate is enough")
+    @Test("A task's own delegate answers challenges in a session without one")
     func alone() async throws {
         let own = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
         #expect(try await Self.load(#"Basic realm="vault""#, session: nil, task: own) == 200)
     }
 
-    @Test("Nobody, where neither implements it", arguments: ["NTLM", #"Basic realm="vault""#])
+    @Test(
+        "If neither delegate implements the methods, the 401 is the response without a question",
+        arguments: ["NTLM", #"Basic realm="vault""#]
+    )
     func nobody(challenge: String) async throws {
         #expect(try await Self.load(challenge, session: Indifferent(), task: Indifferent()) == 401)
     }
 
-    @Test("Delegates with the async forms")
+    @Test("Delegates may implement the async forms of the methods")
     func asyncForms() async throws {
         let form = AsyncForm()
         #expect(try await Self.load(#"Basic realm="vault""#, session: form) == 200)

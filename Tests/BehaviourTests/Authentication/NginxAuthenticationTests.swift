@@ -24,7 +24,7 @@ struct NginxAuthenticationTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
-    @Test("With nobody to answer, its 401 is delivered")
+    @Test("Without a delegate, nginx's 401 is delivered")
     func nobody() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest()
@@ -34,7 +34,7 @@ struct NginxAuthenticationTests {
         #expect(result.text?.contains("401 Authorization Required") == true)
     }
 
-    @Test("Over HTTP/2 and TLS, with redirects on the way", .needsTrust)
+    @Test("nginx's challenges are answered over HTTP/2 and TLS, with redirects on the way", .needsTrust)
     func http2() async throws {
         let nginx = try Nginx.shared()
         let urls = ["/private/small.txt", "/moved/small.txt", "/moved/small.txt?stay"].map {

@@ -19,7 +19,7 @@ struct ContentCodingTests {
         }
     }
 
-    @Test("What the server has coded arrives decoded, its length unknown", arguments: ["gzip", "deflate"])
+    @Test("A coded body arrives decoded, and its length is unknown", arguments: ["gzip", "deflate"])
     func decoded(coding: String) async throws {
         let server = try server(coding)
         defer { server.stop() }
@@ -89,7 +89,7 @@ struct ContentCodingTests {
         #expect(server.requests.map { $0.headers(named: "Accept-Encoding") } == [["identity"], ["identity"]])
     }
 
-    @Test("The program can offer others")
+    @Test("The program can offer other codings")
     func ownOffer() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }
@@ -146,7 +146,7 @@ struct ContentCodingTests {
     }
 
     @Test(
-        "A coding that nobody knows leaves the body as it came",
+        "An unknown coding leaves the body as it came",
         arguments: ["aws-chunked", "gzip, aws-chunked", "rot13", "identity"]
     )
     func unknown(coding: String) async throws {
@@ -156,7 +156,7 @@ struct ContentCodingTests {
         #expect(result.response?.expectedContentLength == Int64(CodedBodies.gzip.count))
     }
 
-    @Test("What wasn't asked for is decoded all the same")
+    @Test("A coding that wasn't asked for is decoded all the same")
     func unasked() async throws {
         let response = LoopbackServer.Response.data(CodedBodies.gzip).header("Content-Encoding", "gzip")
         #expect(try await load(response, headers: ["Accept-Encoding": "identity"]).data == CodedBodies.text)
@@ -225,7 +225,7 @@ struct ContentCodingTests {
         #expect(result.response?.expectedContentLength == Int64(rest.count))
     }
 
-    @Test("More codings than anybody has reason for fail the task")
+    @Test("A body with more than a few codings fails the task")
     func tooMany() async throws {
         let codings = Array(repeating: "gzip", count: 6).joined(separator: ",")
         let result = try await load(.data(CodedBodies.gzip).header("Content-Encoding", codings))
@@ -255,7 +255,7 @@ struct ContentCodingTests {
         #expect(delegate.body(of: task) == CodedBodies.text)
     }
 
-    @Test("What is stored of a coded response is the decoded body")
+    @Test("A coded response is stored with its decoded body")
     func cached() async throws {
         let rig = try Rig { _ in
             .data(CodedBodies.brotli).header("Content-Encoding", "br").header("Cache-Control", "max-age=100")

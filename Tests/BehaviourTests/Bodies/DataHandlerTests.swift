@@ -114,15 +114,3 @@ struct DataHandlerTests {
         return rig.session.downloadTask(with: rig.url("/")) { _, _, _ in withExtendedLifetime(probe) {} }
     }
 }
-
-private final class ReleaseProbe: Sendable {
-    private let released: Gate
-
-    init(_ released: Gate) {
-        self.released = released
-    }
-
-    deinit {
-        released.open()
-    }
-}

@@ -6,7 +6,10 @@ import Testing
 
 @Suite("Responses without a body", .timeLimit(.minutes(1)))
 struct EmptyBodyTests {
-    @Test("They give empty data, not nil", arguments: [("GET", 200), ("GET", 204), ("GET", 304), ("HEAD", 200)])
+    @Test(
+        "Responses without a body give empty data, not nil",
+        arguments: [("GET", 200), ("GET", 204), ("GET", 304), ("HEAD", 200)]
+    )
     func emptyData(method: String, status: Int) async throws {
         let rig = try Rig { _ in
             method == "HEAD" ? .generated(length: 5000) : .status(status).header("ETag", "\"a\"")
@@ -43,7 +46,7 @@ struct EmptyBodyTests {
         #expect(delegate.events(of: task) == [.created, .response(status: 204), .completed(nil)])
     }
 
-    @Test("A body that is there but empty is empty data", arguments: [true, false])
+    @Test("A body of no bytes is empty data", arguments: [true, false])
     func emptyBody(isChunked: Bool) async throws {
         let rig = try Rig { _ in isChunked ? .chunked([String]()) : .text("") }
         defer { rig.stop() }

@@ -9,7 +9,7 @@ struct InformationalResponseTests {
     static let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nLink: </b.js>\r\n\r\n"
     static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    @Test("They come before the response, each with its own fields")
+    @Test("Informational responses come before the response, each with its own fields")
     func order() async throws {
         let text = "HTTP/1.1 100 Continue\r\n\r\n" + Self.hints + Self.answer
         let delegate = TimelineDelegate()
@@ -30,7 +30,7 @@ struct InformationalResponseTests {
         #expect((task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Link") == nil)
     }
 
-    @Test("They come as soon as the server sends them")
+    @Test("Informational responses come as soon as the server sends them")
     func early() async throws {
         let gate = Gate()
         let delegate = TimelineDelegate()
@@ -43,7 +43,10 @@ struct InformationalResponseTests {
         #expect(try await delegate.completeStory().last == "completed")
     }
 
-    @Test("The delegates of async calls and of handlers' tasks hear of them too", arguments: [true, false])
+    @Test(
+        "The delegates of async calls and of handlers' tasks hear of informational responses too",
+        arguments: [true, false]
+    )
     func others(isAsync: Bool) async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: isAsync ? nil : delegate) { _ in .raw([.bytes(Self.hints + Self.answer)]) }

@@ -29,7 +29,7 @@ struct ResponseHeadTests {
         #expect(response.allHeaderFields.count == 3)
     }
 
-    @Test("Names are found whatever their case")
+    @Test("Fields are found whatever the case of their names")
     func names() async throws {
         let response = try await response("HTTP/1.1 200 OK\r\ncOnTeNt-TyPe: text/html; charset=utf-8\r\n\r\n")
         #expect(response.value(forHTTPHeaderField: "Content-Type") == "text/html; charset=utf-8")
@@ -117,7 +117,7 @@ struct ResponseHeadTests {
     }
 
     @Test(
-        "The stock class suggests any name, be it dots or nothing, and knows one form of the parameter",
+        "The stock class suggests any name, even dots or nothing, and knows one form of the parameter",
         arguments: [
             ("filename=\"..\"", ".."), ("filename=\".\"", "."), ("filename=\"\"", ""), ("filename=\"../a\"", ".._a"),
             ("FILENAME=\"a.txt\"", "Unknown"), ("filename*=UTF-8''a.txt", "Unknown"),
@@ -130,7 +130,7 @@ struct ResponseHeadTests {
         #expect(response.suggestedFilename == name)
     }
 
-    @Test("It reads the charset in lower case only, and several types as one")
+    @Test("The stock class reads the charset in lower case only, and takes several types for one")
     func contentTypes() async throws {
         let upper = try await response("HTTP/1.1 200 OK\r\nContent-Type: TEXT/HTML;CHARSET=UTF-8\r\n\r\n")
         #expect(upper.mimeType == "text/html" && upper.textEncodingName == nil)

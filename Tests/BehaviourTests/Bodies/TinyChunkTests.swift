@@ -19,7 +19,7 @@ struct TinyChunkTests {
         try Rig(delegate: delegate) { _ in .raw([.bytes(message)]) }
     }
 
-    @Test("Arrive whole in memory, in a file and byte by byte, and others do beside them")
+    @Test("Chunks of a byte arrive whole in memory, in a file and byte by byte, and don't hold up other tasks")
     func whole() async throws {
         let rig = try Self.rig()
         defer { rig.stop() }
@@ -34,7 +34,7 @@ struct TinyChunkTests {
         #expect(try Data(contentsOf: await file) == Self.content)
     }
 
-    @Test("Reach a delegate in larger pieces, and whole, also if it suspends the task again and again")
+    @Test("Chunks of a byte reach a delegate whole, even if the task is suspended again and again")
     func delegate() async throws {
         let delegate = RecordingDelegate()
         let rig = try Self.rig(delegate)

@@ -46,12 +46,12 @@ struct CacheConfiguredTests {
         },
     ]
 
-    @Test("Where they change more than the connection, a response is kept for nobody", arguments: options)
+    @Test("A response isn't stored if configureTransfer changes more than the connection", arguments: options)
     func exchange(name: String) async throws {
         #expect(try await loads(#require(Self.ofExchange[name])) == ["1", "2"])
     }
 
-    @Test("Where they change only the connection, it is for all")
+    @Test("A response is stored for all if configureTransfer changes only the connection")
     func connection() async throws {
         let texts = try await loads {
             try $0.set("TCP_NODELAY", true)

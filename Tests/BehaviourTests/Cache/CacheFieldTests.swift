@@ -20,7 +20,7 @@ struct CacheFieldTests {
     }
 
     @Test(
-        "One in any of its formats, and in any case, counts",
+        "An Expires in any of HTTP's formats, and in any case, counts",
         arguments: [
             "Thu, 18 Aug 2050 02:01:18 GMT", "THU, 18 aug 2050 02:01:18 gmt", "Thursday, 18-Aug-50 02:01:18 GMT",
             "Thu Aug 18 02:01:18 2050",

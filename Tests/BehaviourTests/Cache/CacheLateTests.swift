@@ -39,7 +39,7 @@ struct CacheLateTests {
         await rig.session.load(URLRequest(url: rig.url("/"), cachePolicy: .returnCacheDataDontLoad)).text
     }
 
-    @Test("One requested before a change isn't stored after it", arguments: Kind.allCases)
+    @Test("A response that was requested before a change isn't stored after it", arguments: Kind.allCases)
     func changed(kind: Kind) async throws {
         let directory = try TemporaryDirectory()
         let (isAsked, gate) = (Gate(), Gate())
@@ -74,17 +74,20 @@ struct CacheLateTests {
         return text
     }
 
-    @Test("Nor is one stored after a response to a later request", arguments: Kind.allCases)
+    @Test("A late response doesn't replace the stored response to a later request", arguments: Kind.allCases)
     func overtaken(kind: Kind) async throws {
         #expect(try await Self.storedAfterOvertaking(kind, control: "max-age=1000") == "new")
     }
 
-    @Test("Nor after one to a later request that isn't stored", arguments: Kind.allCases)
+    @Test(
+        "A late response isn't stored after the response to a later request, though that isn't stored",
+        arguments: Kind.allCases
+    )
     func superseded(kind: Kind) async throws {
         #expect(try await Self.storedAfterOvertaking(kind, control: "no-store") == nil)
     }
 
-    @Test("A later one that isn't stored drops what was stored after its request was sent", arguments: Kind.allCases)
+    @Test("A response that isn't stored drops what was stored after its request was sent", arguments: Kind.allCases)
     func supersededMeanwhile(kind: Kind) async throws {
         let directory = try TemporaryDirectory()
         let (olderIsAsked, olderGate) = (Gate(), Gate())
@@ -110,7 +113,10 @@ struct CacheLateTests {
         await rig.session.flush()
     }
 
-    @Test("Nor once the program has removed what is stored", arguments: ["one", "all", "since", "reset"])
+    @Test(
+        "A response isn't stored if the program has removed what is stored since its request",
+        arguments: ["one", "all", "since", "reset"]
+    )
     func removed(what: String) async throws {
         let (isAsked, gate) = (Gate(), Gate())
         let rig = try Rig(Self.server(isAsked: isAsked, gate: gate))

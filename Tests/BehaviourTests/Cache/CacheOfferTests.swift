@@ -47,7 +47,7 @@ struct CacheOfferTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("What must not be stored isn't offered", arguments: ["no-store", "Vary"])
+    @Test("A response that must not be stored isn't offered", arguments: ["no-store", "Vary"])
     func notOffered(kind: String) async throws {
         let delegate = Delegate()
         let rig = try Rig(delegate: delegate) { _ in

@@ -180,7 +180,7 @@ struct CachePolicyTests {
         #expect(rig.server.requestCount == 4)
     }
 
-    @Test("It may vary by the cookies that go out")
+    @Test("A response may vary by the cookies that go out")
     func varyByCookie() async throws {
         let rig = try Rig { request in
             .text(request.header("Cookie") ?? "none").headers(["Cache-Control": "max-age=1000", "Vary": "Cookie"])
@@ -193,7 +193,7 @@ struct CachePolicyTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("What was meant for one user is not shown to another, Vary or not")
+    @Test("A response for one user is not given to another, with Vary or without")
     func credentials() async throws {
         let rig = try Rig { request in
             .text(request.header("Authorization") ?? "nobody").header("Cache-Control", "max-age=1000")
@@ -252,7 +252,7 @@ struct CachePolicyTests {
         #expect(await rig.session.load(rig.url("/from")).text == "arrived")
     }
 
-    @Test("What one session got for its password, another one without it doesn't get")
+    @Test("A response to a request with a password isn't given to a session without it")
     func challenges() async throws {
         let rig = try Rig { request in
             request.header("Authorization") == nil
@@ -268,7 +268,7 @@ struct CachePolicyTests {
         #expect(await other.load(rig.url("/")).response?.statusCode == 401)
     }
 
-    @Test("What was asked for without credentials is no answer for a user who has logged in before it arrived")
+    @Test("A guest's response that arrives after a login isn't given to the user")
     func login() async throws {
         let gate = Gate()
         let rig = try Rig(delegate: DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })) { request in

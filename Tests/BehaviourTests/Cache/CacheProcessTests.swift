@@ -30,7 +30,7 @@ struct CacheProcessTests {
                 let url = rig.url("/?\(number)")
                 group.addTask {
                     #expect(await rig.session.load(url).text == body)
-                    // Nobody has waited for anything.
+                    // Nothing has been waited for.
                     #expect(cache.cachedResponse(for: URLRequest(url: url))?.data.count == body.utf8.count)
                 }
             }
@@ -95,7 +95,7 @@ struct CacheProcessTests {
                 #expect(text == String(repeating: piece, count: text.utf8.count / piece.utf8.count))
                 #expect(cached.response.expectedContentLength == cached.data.count)
             }
-            // What it left behind goes when somebody next counts, and doesn't count.
+            // What it left behind goes at the next count, and isn't counted.
             #expect(cache.currentDiskUsage <= cache.diskCapacity)
             #expect(!directory.allFiles.contains { $0.hasSuffix(".tmp") })
         }

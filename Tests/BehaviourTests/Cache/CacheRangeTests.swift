@@ -44,7 +44,7 @@ struct CacheRangeTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("So does one that varies by Accept-Encoding, and isn't coded")
+    @Test("A stored response that varies by Accept-Encoding and isn't coded answers a request for a part of it")
     func varying() async throws {
         let rig = try Rig(Self.server(["Cache-Control": "max-age=1000", "Vary": "Accept-Encoding"]))
         defer { rig.stop() }
@@ -54,7 +54,7 @@ struct CacheRangeTests {
     }
 
     @Test(
-        "What it hasn't got, or isn't asked for in one piece, the server is asked for",
+        "The server is asked for ranges that the stored response doesn't have, and for several at once",
         arguments: [
             "bytes=10-", "bytes=0-1,4-5", "bytes=5-3", "lines=1-2", "bytes=-0", "bytes=", "bytes=99999999999999999999-",
         ]
@@ -68,7 +68,7 @@ struct CacheRangeTests {
     }
 
     @Test(
-        "One that is stale, even if it may be used while it is validated, or was coded, doesn't",
+        "A stored response that is stale or coded doesn't answer a request for a part of it",
         arguments: [
             ("Cache-Control", "max-age=0"), ("Cache-Control", "max-age=0, stale-while-revalidate=1000"),
             ("Content-Encoding", "x-unknown"),

@@ -19,7 +19,7 @@ struct CacheRedirectTests {
         }
     }
 
-    @Test("Within the origin, the stale one comes at once, and its validation has the configuration's credentials")
+    @Test("After a redirect within the origin, a stale response is validated with the configuration's credentials")
     func sameOrigin() async throws {
         let rig = try Rig(Self.server()) { $0.httpAdditionalHeaders = Self.secrets }
         defer { rig.stop() }
@@ -29,7 +29,7 @@ struct CacheRedirectTests {
         #expect(validation.header("Authorization") == "Bearer secret")
     }
 
-    @Test("At another origin, the task itself validates it, without the configuration's credentials")
+    @Test("After a redirect to another origin, the task asks the server without the configuration's credentials")
     func otherOrigin() async throws {
         let other = try Self.server()
         defer { other.stop() }

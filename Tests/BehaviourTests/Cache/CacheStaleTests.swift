@@ -21,7 +21,7 @@ struct CacheStaleTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("And where the server can't be reached")
+    @Test("stale-if-error holds if the server can't be reached")
     func unreachable() async throws {
         let server = try LoopbackServer { _ in .text("body").header("Cache-Control", "max-age=0, stale-if-error=1000") }
         let session = URLSession.forTest()
@@ -34,7 +34,10 @@ struct CacheStaleTests {
         #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
     }
 
-    @Test("And where it lets the time-out pass, waiting for connectivity or not", arguments: [false, true])
+    @Test(
+        "stale-if-error holds if the server lets the time-out pass, waiting for connectivity or not",
+        arguments: [false, true]
+    )
     func timeOut(waits: Bool) async throws {
         let count = Counter()
         let rig = try Rig { request in
@@ -53,7 +56,7 @@ struct CacheStaleTests {
         #expect(rig.server.requestCount == 4)
     }
 
-    @Test("But not once the server's answer has begun")
+    @Test("stale-if-error doesn't hold once the server's answer has begun")
     func timeOutInBody() async throws {
         let count = Counter()
         let rig = try Rig { _ in
@@ -102,7 +105,7 @@ struct CacheStaleTests {
     }
 
     @Test(
-        "stale-while-revalidate: the stale response at once, and the newer one from then on",
+        "stale-while-revalidate gives the stale response at once, and the newer one from then on",
         arguments: [true, false]
     )
     func staleWhileRevalidate(hasValidator: Bool) async throws {
@@ -128,7 +131,7 @@ struct CacheStaleTests {
         #expect(rig.server.requests.map { $0.header("If-None-Match") } == [nil, hasValidator ? "\"1\"" : nil])
     }
 
-    @Test("Nobody sees the task that revalidates, and nobody is asked about it but for challenges")
+    @Test("The task that revalidates is on no list, and the delegate hears nothing of it")
     func hidden() async throws {
         let count = Counter()
         let (isAsked, answer) = (Gate(), Gate())
@@ -178,7 +181,10 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("It ends when the body is longer than the cache takes", arguments: ["max-age=1000", "no-store"])
+    @Test(
+        "The revalidation ends when the body is longer than the cache takes",
+        arguments: ["max-age=1000", "no-store"]
+    )
     func endlessBody(control: String) async throws {
         let count = Counter()
         let rig = try Rig { _ in
@@ -212,7 +218,7 @@ struct CacheStaleTests {
         #expect(texts.dropLast().allSatisfy { $0 == "1" })
     }
 
-    @Test("If too many are under way, tasks wait for the server themselves")
+    @Test("If too many revalidations are under way, tasks wait for the server themselves")
     func tooMany() async throws {
         let maximumAtOnce = 64
         let count = Counter()
@@ -232,7 +238,7 @@ struct CacheStaleTests {
         for number in 1...3 { #expect(await rig.session.load(rig.url("/last")).text == "\(number)") }
     }
 
-    @Test("A session that is invalidated doesn't wait for it", arguments: [true, false])
+    @Test("A session that is invalidated doesn't wait for a revalidation", arguments: [true, false])
     func invalidation(cancels: Bool) async throws {
         let isAsked = Gate()
         let server = try Self.silentServer(isAsked: isAsked)
@@ -245,7 +251,7 @@ struct CacheStaleTests {
         try await delegate.invalidation()
     }
 
-    @Test("A session that is dropped doesn't wait for it, and leaves the cache ready for the next one")
+    @Test("A session that is dropped doesn't wait for a revalidation, and leaves the cache ready for the next one")
     func dropped() async throws {
         let isAsked = Gate()
         let server = try Self.silentServer(isAsked: isAsked)
@@ -264,7 +270,7 @@ struct CacheStaleTests {
     }
 
     @Test(
-        "Where the response or the request won't have it, it isn't done",
+        "stale-while-revalidate doesn't count if another directive of the response or the request forbids it",
         arguments: [
             ("max-age=0, stale-while-revalidate=1000, must-revalidate", nil),
             ("no-cache, stale-while-revalidate=1000", nil),

@@ -44,7 +44,7 @@ struct CacheStorageTests {
         await session.flush()
     }
 
-    @Test("What holds credentials is not written to disk", arguments: [true, false])
+    @Test("A response with credentials is not written to disk", arguments: [true, false])
     func secrets(isOurs: Bool) async throws {
         let directory = try TemporaryDirectory()
         let cache = Self.diskCache(directory, isOurs: isOurs)
@@ -73,7 +73,7 @@ struct CacheStorageTests {
         await rig.session.flush()
     }
 
-    @Test("What the program removes is gone")
+    @Test("A response that the program has removed is loaded again")
     func removal() async throws {
         let rig = try Rig(Self.server())
         defer { rig.stop() }
@@ -102,7 +102,9 @@ struct CacheStorageTests {
         }
     }
 
-    @Test("What the program has stored itself is used by policies that take anything, and by others while it is fresh")
+    @Test(
+        "A response that the program has stored is used by policies that take anything, and by others while it is fresh"
+    )
     func storedByProgram() async throws {
         let rig = try Rig(Self.server())
         defer { rig.stop() }
@@ -204,7 +206,7 @@ struct CacheStorageTests {
 
     // MARK: - willCacheResponse
 
-    @Test("The delegate is asked behind the body and before the completion; what it answers is stored")
+    @Test("The delegate is asked after the body and before the completion, and what it answers is stored")
     func willCache() async throws {
         let delegate = CachingDelegate { proposed in
             CachedURLResponse(
@@ -224,7 +226,7 @@ struct CacheStorageTests {
         #expect(cache.cachedResponse(for: URLRequest(url: rig.url("/")))?.userInfo?["own"] as? String == "1")
     }
 
-    @Test("It is asked on the delegate queue, and nil prevents storing")
+    @Test("The delegate is asked on the delegate queue what to store, and nil prevents storing")
     func willNotCache() async throws {
         let delegate = CachingDelegate { _ in nil }
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -237,7 +239,7 @@ struct CacheStorageTests {
         #expect(delegate.queues.value.allSatisfy { $0 === rig.session.delegateQueue })
     }
 
-    @Test("It isn't asked about what is not to be stored")
+    @Test("The delegate isn't asked about a response that must not be stored")
     func notAsked() async throws {
         let delegate = CachingDelegate { $0 }
         let rig = try Rig(delegate: delegate) { _ in .text("1").header("Cache-Control", "no-store") }

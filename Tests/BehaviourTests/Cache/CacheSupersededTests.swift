@@ -24,7 +24,7 @@ struct CacheSupersededTests {
     }
 
     @Test(
-        "After a reload: no-store, an error, too large with and without a length, a redirect",
+        "A reload whose answer isn't stored drops the older one",
         arguments: ["no-store", "500", "404 no-store", "large", "large and chunked", "redirect"]
     )
     func reloaded(kind: String) async throws {
@@ -50,7 +50,7 @@ struct CacheSupersededTests {
         #expect(await Self.stored(session, server) == nil)
     }
 
-    @Test("After a validation, too")
+    @Test("A validation whose answer isn't stored drops the older one")
     func validated() async throws {
         let server = try LoopbackServer { request in
             request.header("If-None-Match") == nil
@@ -63,7 +63,7 @@ struct CacheSupersededTests {
         for text in ["older", "newer", "older"] { #expect(await session.load(server.url("/")).text == text) }
     }
 
-    @Test("What the delegate doesn't let be stored drops it as well")
+    @Test("A response that the delegate doesn't let be stored drops the older one")
     func refused() async throws {
         final class Delegate: NSObject, URLSessionDataDelegate {
             let completed = Watched(0)
@@ -96,7 +96,7 @@ struct CacheSupersededTests {
         }
     }
 
-    @Test("So does one whose task became a download")
+    @Test("The response of a task that became a download drops the older one")
     func becameDownload() async throws {
         let (count, gate) = (Counter(), Gate())
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
@@ -176,7 +176,7 @@ struct CacheSupersededTests {
         #expect(stored == (changed.isOther ? nil : "older"))
     }
 
-    @Test("A HEAD that says nothing about it leaves it alone: one without success, and one of another variant")
+    @Test("A HEAD that fails, or is about another variant, leaves the stored response alone")
     func otherHead() async throws {
         for (status, kind) in [(404, "a"), (200, "b")] {
             let cache = CurlURLCache(memoryCapacity: 20 * Self.largest, diskCapacity: 0, diskPath: nil)
@@ -191,7 +191,10 @@ struct CacheSupersededTests {
         }
     }
 
-    @Test("What is no answer about the whole leaves it alone", arguments: ["Range", "If-None-Match", "If-Match"])
+    @Test(
+        "An answer that isn't about the whole leaves the stored response alone",
+        arguments: ["Range", "If-None-Match", "If-Match"]
+    )
     func others(field: String) async throws {
         let server = try LoopbackServer { request in
             if request.header("Range") != nil { return .text("ol", status: 206).header("Content-Range", "bytes 0-1/5") }

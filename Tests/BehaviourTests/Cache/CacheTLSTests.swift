@@ -23,7 +23,7 @@ struct CacheTLSTests {
         }
     }
 
-    @Test("What came over a connection that wasn't verified is kept for nobody", arguments: [false, true])
+    @Test("A response that came over an unverified connection isn't stored", arguments: [false, true])
     func unverified(asksDelegate: Bool) async throws {
         let url = nginx.url(.showing(.selfsigned), "/?cc=public,max-age=600")
         let careless =
@@ -46,7 +46,7 @@ struct CacheTLSTests {
     ]
 
     @Test(
-        "What came from a server that one session trusts isn't given to one that doesn't",
+        "A response from a server that one session trusts isn't given to a session that doesn't",
         arguments: changes.keys.sorted()
     )
     func otherAuthorities(change: String) async throws {
@@ -60,7 +60,7 @@ struct CacheTLSTests {
         #expect(stored?.statusCode == 200 && stored?.value(forHTTPHeaderField: "Age") != nil)
     }
 
-    @Test("What came from a server that only configureTransfer trusts is kept for nobody")
+    @Test("A response from a server that only configureTransfer trusts isn't stored")
     func configuredTrust() async throws {
         let url = nginx.url(.showing(.good), "/?cc=public,max-age=600")
         let authority = nginx.site.authority.path
@@ -94,7 +94,7 @@ struct CacheTLSTests {
         #expect(await trusting.load(url).response?.value(forHTTPHeaderField: "Age") != nil)
     }
 
-    @Test("What was shown a client certificate for is kept for nobody, unless it is public")
+    @Test("A response for which a client certificate was shown isn't stored unless it is public")
     func identity() async throws {
         let known = session { $0.tls.identity = .pem(certificates: .file(nginx.site.clientWithKey)) }
         defer { known.invalidateAndCancel() }

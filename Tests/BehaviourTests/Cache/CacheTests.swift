@@ -49,7 +49,7 @@ struct CacheTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("Its response is what the server sent")
+    @Test("A stored response has the status, fields and URL that the server's had")
     func response() async throws {
         let rig = try Rig { _ in
             .text("hello", status: 203).headers(["Cache-Control": "max-age=9", "X-Own": "1"])
@@ -64,7 +64,7 @@ struct CacheTests {
         #expect(second.response?.url == first.response?.url)
     }
 
-    @Test("Metrics tell what came from the cache, also where the server only confirmed it")
+    @Test("Metrics tell what came from the cache, also if the server only confirmed it")
     func metrics() async throws {
         let rig = try Rig { request in
             let response: LoopbackServer.Response =
@@ -84,7 +84,7 @@ struct CacheTests {
         #expect(try await fetchTypes(.reloadIgnoringLocalCacheData) == [.networkLoad])
     }
 
-    @Test("The task shows the same as after a transfer")
+    @Test("A task that is answered from the cache shows the same as after a transfer")
     func task() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -128,7 +128,7 @@ struct CacheTests {
         }
     }
 
-    @Test("It has the URL as the request has written it")
+    @Test("A stored response has the URL as the request that it answers has written it")
     func spelling() async throws {
         let rig = try Rig(Self.server())
         defer { rig.stop() }
@@ -176,7 +176,7 @@ struct CacheTests {
         #expect(rig.server.requests[1].header("If-Modified-Since") == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
 
-    @Test("What a 304 has made fresh is used without asking again")
+    @Test("A response that a 304 has made fresh is used without asking again")
     func refreshed() async throws {
         let rig = try Rig { request in
             request.header("If-None-Match") == nil
@@ -228,7 +228,7 @@ struct CacheTests {
         #expect(rig.server.requestCount == 2)
     }
 
-    @Test("And for a server that can't be reached; without leave the error is the task's")
+    @Test("A stale response stands in for a server that can't be reached only where it allows that")
     func unreachable() async throws {
         let server = try LoopbackServer { request in
             .text("body").headers([
@@ -248,7 +248,7 @@ struct CacheTests {
     // MARK: - Not stored
 
     @Test(
-        "What must not be stored, or is of no use, is asked for again",
+        "A response that must not be stored, or is of no use, is asked for again",
         arguments: ["no-store", "max-age=0", "no-store, max-age=10"]
     )
     func notStored(control: String) async throws {
@@ -279,7 +279,7 @@ struct CacheTests {
         #expect(await rig.session.load(rig.url("/")).text == "2")
     }
 
-    @Test("Uploads and other methods are neither")
+    @Test("Uploads and other methods are neither stored nor answered from the cache")
     func uploads() async throws {
         let rig = try Rig(Self.server())
         defer { rig.stop() }

@@ -32,7 +32,7 @@ struct CacheUpdateTests {
     /// A date that was a thousand seconds ago.
     private static let past = HTTPDateText.text(secondsFromNow: -1000)
 
-    @Test("It counts also where it leaves the response stale: must-revalidate is heeded from then on")
+    @Test("The must-revalidate of a 304 is heeded even if the stored response stays stale")
     func stale() async throws {
         let rig = try Rig(
             Self.server(
@@ -47,7 +47,7 @@ struct CacheUpdateTests {
         #expect(await rig.session.load(rig.url("/")).text == "trouble")
     }
 
-    @Test("What many of them have added is given up once no server could send so much in one head")
+    @Test("A stored response is given up once 304s have added more fields than one head could have")
     func growth() async throws {
         func update(_ prefix: String) -> LoopbackServer.Response {
             Self.head(["ETag: \"a\""] + (0..<2000).map { "\(prefix)\($0): 1" })
@@ -68,9 +68,7 @@ struct CacheUpdateTests {
         #expect(validators == [nil, "\"a\"", "\"a\"", "\"a\"", nil])
     }
 
-    @Test(
-        "It changes all fields, those about the content as well, but not what tells how the stored body is to be read"
-    )
+    @Test("A 304 changes all stored fields but those that tell how the stored body is to be read")
     func fields() async throws {
         let rig = try Rig(
             Self.server(
@@ -113,7 +111,7 @@ struct CacheUpdateTests {
     }
 
     @Test(
-        "One about another tag updates nothing: the server is asked again, without conditions",
+        "A 304 with another tag updates nothing, and the server is asked again without conditions",
         arguments: ["\"b\"", "W/\"b\""]
     )
     func otherTag(tag: String) async throws {
@@ -134,7 +132,7 @@ struct CacheUpdateTests {
         #expect(rig.server.requestCount == 3)
     }
 
-    @Test("So is one about another date, where there is no tag to go by")
+    @Test("If there is no tag, a 304 with another date updates nothing, and the server is asked again")
     func otherDate() async throws {
         let newer = HTTPDateText.text(secondsFromNow: -500)
         let rig = try Rig(
@@ -152,7 +150,7 @@ struct CacheUpdateTests {
         #expect(rig.server.requestCount == 3)
     }
 
-    @Test("A server that says so of every request gets no more than two for a task")
+    @Test("A server that answers everything with another tag's 304 gets no more than two requests for a task")
     func contradiction() async throws {
         let rig = try Rig(
             Self.server(
@@ -166,7 +164,7 @@ struct CacheUpdateTests {
         #expect(rig.server.requestCount == 3)
     }
 
-    @Test("One whose tag is the same but for its strength confirms, and updates nothing")
+    @Test("A 304 whose tag differs only in strength confirms the stored response, and updates nothing")
     func weakly() async throws {
         let rig = try Rig(
             Self.server(
@@ -183,7 +181,7 @@ struct CacheUpdateTests {
         }
     }
 
-    @Test("One without a date has the time of its receipt: what is stored is as young as that")
+    @Test("A 304 without a date makes the stored response as young as its receipt")
     func date() async throws {
         let rig = try Rig(
             Self.server(
@@ -197,7 +195,7 @@ struct CacheUpdateTests {
     }
 
     @Test(
-        "One with another Vary is heeded: the response is for requests like the validated one, and cookies don't get on disk",
+        "A 304's Vary is heeded from then on, and a response that varies by cookies is kept in memory only",
         arguments: [("X-Kind", URLCache.StoragePolicy.allowed), ("Cookie", .allowedInMemoryOnly)]
     )
     func vary(name: String, policy: URLCache.StoragePolicy) async throws {
@@ -218,7 +216,7 @@ struct CacheUpdateTests {
     }
 
     @Test(
-        "One that says no-store, or varies by everything, takes the response out of the cache",
+        "A 304 that says no-store, or varies by everything, takes the response out of the cache",
         arguments: [
             "Cache-Control: no-store", "Vary: *",
         ]

@@ -28,7 +28,7 @@ struct CurlURLCacheTests {
         URLRequest(url: try #require(URL(string: url)))
     }
 
-    @Test("What a program stores is found by its whole URL, by this object and by another")
+    @Test("A response that a program stores is found by its whole URL, by this object and by another")
     func roundTrip() throws {
         let directory = try TemporaryDirectory()
         let date = Date(timeIntervalSinceReferenceDate: 12345)
@@ -97,7 +97,7 @@ struct CurlURLCacheTests {
         }
     }
 
-    @Test("Removing one, those since a date, and all")
+    @Test("A program can remove one response, those since a date, or all")
     func removing() throws {
         let directory = try TemporaryDirectory()
         let cache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, diskPath: directory.url.path)
@@ -129,7 +129,7 @@ struct CurlURLCacheTests {
         #expect(cache.currentMemoryUsage == 0)
     }
 
-    @Test("The methods that take a task work on it")
+    @Test("The methods that take a task work on CurlURLCache")
     func tasks() async throws {
         let cache = CurlURLCache(memoryCapacity: 1 << 20)
         let session = URLSession.forTest { $0.urlCache = cache }
@@ -144,7 +144,7 @@ struct CurlURLCacheTests {
         #expect(try cache.cachedResponse(for: Self.request("http://a/1")) == nil)
     }
 
-    @Test("It is what configurations have, and what URLCache.shared becomes")
+    @Test("Configurations have a CurlURLCache, and URLCache.shared becomes one")
     func defaults() throws {
         let cache = try #require(URLSessionConfiguration.default.urlCache as? CurlURLCache)
         #expect(URLCache.shared === cache)

@@ -68,7 +68,7 @@ struct ConfigureTransferTests {
         #expect(server.requests[0].header("Referer") == nil)
     }
 
-    @Test("It is asked for each hop, with the request as it is then")
+    @Test("configureTransfer is called for each hop, with the request as it is then")
     func hops() async throws {
         let server = try LoopbackServer { request in
             request.path == "/" ? .redirect(to: "/next", status: 303) : .text("hello")
@@ -83,7 +83,7 @@ struct ConfigureTransferTests {
         #expect(asked.value == ["POST /", "GET /next"])
     }
 
-    @Test("FTP transfers are asked about too")
+    @Test("configureTransfer is called for FTP transfers too")
     func ftp() async throws {
         let server = try ScriptedFTPServer(Data("hello".utf8))
         defer { server.stop() }
@@ -115,7 +115,7 @@ struct ConfigureTransferTests {
     }
 
     @Test(
-        "What the session relies on can't be set, whatever its name is",
+        "Options that the session relies on can't be set, however their names are written",
         arguments: [
             "URL", "FOLLOWLOCATION", "CURLOPT_VERBOSE", "nosignal", "HTTPHEADER", "PRIVATE", "WRITEFUNCTION", "FILE",
             "TRANSFER_ENCODING", "HTTP09_ALLOWED",
@@ -144,7 +144,7 @@ struct ConfigureTransferTests {
         #expect(refusal.description.hasPrefix("CURLOPT_TCP_FASTOPENN: libcurl "))
     }
 
-    @Test("So is a value of another kind")
+    @Test("A value of the wrong kind is an error")
     func kindOfValue() async throws {
         #expect(try await refusal { try $0.set("TCP_FASTOPEN", "1") }.reason == "It takes a number.")
         #expect(try await refusal { try $0.set("CAINFO", 1) }.reason == "It takes a text.")
@@ -153,7 +153,7 @@ struct ConfigureTransferTests {
         #expect(try await refusal { try $0.set("CAINFO_BLOB", "a") }.reason == "It takes bytes.")
     }
 
-    @Test("So is a text that would end its line", arguments: ["a\r\nX-Injected: b", "a\nb", "a\0b"])
+    @Test("A text that would end its line is an error", arguments: ["a\r\nX-Injected: b", "a\nb", "a\0b"])
     func injection(text: String) async throws {
         for kind in 0..<2 {
             let refusal = try await refusal { transfer in
@@ -167,7 +167,7 @@ struct ConfigureTransferTests {
         }
     }
 
-    @Test("So is what libcurl refuses, with its code")
+    @Test("A value that libcurl refuses is an error, with libcurl's code")
     func refusedByLibcurl() async throws {
         #expect(try await refusal { try $0.set("SSLVERSION", 9999) }.code == Int(CurlCode.badFunctionArgument.rawValue))
     }

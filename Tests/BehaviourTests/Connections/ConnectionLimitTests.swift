@@ -6,7 +6,10 @@ import Testing
 
 @Suite("The limit of connections to a host", .timeLimit(.minutes(1)))
 struct ConnectionLimitTests {
-    @Test("No more are opened, and the requests that wait are sent as others finish", arguments: [1, 3, 6])
+    @Test(
+        "No more connections are opened than the limit says, and waiting requests are sent as others finish",
+        arguments: [1, 3, 6]
+    )
     func limit(count: Int) async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -30,7 +33,7 @@ struct ConnectionLimitTests {
         #expect(rig.server.requestCount == 20)
     }
 
-    @Test("Six is the default")
+    @Test("The default is six connections to a host")
     func standard() async throws {
         #expect(URLSessionConfiguration.default.httpMaximumConnectionsPerHost == 6)
         #expect(URLSessionConfiguration.ephemeral.httpMaximumConnectionsPerHost == 6)

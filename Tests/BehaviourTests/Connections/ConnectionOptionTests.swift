@@ -25,7 +25,7 @@ struct ConnectionOptionTests {
         return nil
     }
 
-    @Test("The defaults: no delay, and no probes")
+    @Test("Connections have no delay and no probes by default")
     func defaults() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }

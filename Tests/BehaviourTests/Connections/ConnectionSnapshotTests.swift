@@ -10,7 +10,7 @@ struct ConnectionSnapshotTests {
         try #require(await session.connections.first { $0.port == port })
     }
 
-    @Test("Open, in use, idle, waiting and reused are what the server saw")
+    @Test("The numbers of open, busy, idle, waiting and reused connections are what the server saw")
     func numbers() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()

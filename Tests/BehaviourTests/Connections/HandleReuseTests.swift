@@ -43,7 +43,7 @@ struct HandleReuseTests {
     }
 
     @Test(
-        "A request that says that it is its connection's last one is, whatever the server says",
+        "A request that asks for its connection to be closed is the last one on it, whatever the server says",
         arguments: ["close", "Keep-Alive, CLOSE"]
     )
     func lastRequest(value: String) async throws {
@@ -78,7 +78,7 @@ struct HandleReuseTests {
 
     /// libcurl 7.88.1 appends such a field to one of the handle's last response, which is freed memory:
     /// https://github.com/curl/curl/issues/11101
-    @Test("A response whose first field begins with a space harms nobody on a kept connection")
+    @Test("A response whose first field begins with a space harms no other on a kept connection")
     func foldedFirstField() async throws {
         let rig = try Rig { request in
             request.path == "/folded"

@@ -56,7 +56,7 @@ struct SessionConnectionsTests {
         try await delegate.success(of: task)
         #expect(delegate.body(of: task) == Data("first second".utf8))
         #expect(rig.server.requests.map(\.connection) == [1, 2])
-        // What the task leaves behind belongs to nobody.
+        // What the task leaves behind has no owner.
         try await rig.server.waitForOpenConnections(atMost: 1)
     }
 

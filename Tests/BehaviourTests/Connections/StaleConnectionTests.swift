@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Kept connections that have died", .timeLimit(.minutes(1)))
 struct StaleConnectionTests {
-    @Test("Any number of them are replaced without the program noticing")
+    @Test("Any number of dead connections are replaced without the program noticing")
     func many() async throws {
         let gate = Gate()
         let rig = try Rig {
@@ -29,7 +29,10 @@ struct StaleConnectionTests {
         #expect(rig.server.requestCount == 12)
     }
 
-    @Test("One that dies at the request, without a byte, is replaced", arguments: ["GET", "DELETE", "POST"])
+    @Test(
+        "A kept connection that dies at the request, without a byte, is replaced",
+        arguments: ["GET", "DELETE", "POST"]
+    )
     func withoutByte(method: String) async throws {
         let rig = try Rig {
             $0.ordinal == 2 ? .raw([.close]) : .text("\($0.ordinal)")
@@ -43,7 +46,7 @@ struct StaleConnectionTests {
     }
 
     @Test(
-        "One that dies when the answer has begun is not",
+        "A kept connection that dies when the answer has begun isn't replaced",
         arguments: ["HTTP/1.1 200 OK\r\n", "HTTP/1.1 103 Early Hints\r\n\r\n"]
     )
     func begun(answer: String) async throws {
@@ -59,7 +62,7 @@ struct StaleConnectionTests {
     }
 
     @Test(
-        "One that dies when a part of the answer's first line has come is replaced only for methods that may be repeated",
+        "A kept connection that dies within the status line is replaced only for methods that may be repeated",
         arguments: [("GET", true), ("PUT", true), ("POST", false), ("PATCH", false)]
     )
     func partOfLine(method: String, isReplaced: Bool) async throws {
@@ -77,7 +80,7 @@ struct StaleConnectionTests {
         #expect(rig.server.requestCount == (isReplaced ? 3 : 2))
     }
 
-    @Test("Its replacement is not replaced")
+    @Test("A dead connection's replacement isn't replaced in turn")
     func once() async throws {
         let rig = try Rig {
             $0.ordinal == 1 ? .text("hello") : .raw([.close])

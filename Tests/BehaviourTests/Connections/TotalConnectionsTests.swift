@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The limit of connections in all", .timeLimit(.minutes(1)))
 struct TotalConnectionsTests {
-    @Test("Holds over all hosts, and those that wait come as others finish")
+    @Test("The limit in all holds over all hosts, and waiting requests are sent as others finish")
     func limit() async throws {
         let gate = Gate()
         let servers = try (0..<3).map { _ in try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) } }

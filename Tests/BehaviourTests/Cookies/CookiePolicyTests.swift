@@ -98,7 +98,7 @@ struct CookiePolicyTests {
         #expect(Self.names(session).contains("set"))
     }
 
-    @Test("Without a storage nothing is sent, nothing stored, and a header set by hand goes out as it is")
+    @Test("Without a storage no cookie is sent or stored, and a Cookie header set by hand goes out as it is")
     func noStorage() async throws {
         let rig = try Rig(Self.server()) { $0.httpCookieStorage = nil }
         defer { rig.stop() }
@@ -106,7 +106,7 @@ struct CookiePolicyTests {
         #expect(await rig.session.load(URLRequest(rig.url("/"), headers: ["Cookie": "hand=1"])).text == "hand=1")
     }
 
-    @Test("A header set by hand is joined by the stored cookies whose names it doesn't have")
+    @Test("A Cookie header set by hand is joined by the stored cookies whose names it doesn't have")
     func byHand() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -117,7 +117,7 @@ struct CookiePolicyTests {
         #expect(await session.load(URLRequest(url, headers: ["Cookie": "stored=2"])).text == "stored=2")
     }
 
-    @Test("So is one among the configuration's headers")
+    @Test("A Cookie header among the configuration's is joined by the stored cookies")
     func additionalHeaders() async throws {
         let server = try Self.server()
         defer { server.stop() }

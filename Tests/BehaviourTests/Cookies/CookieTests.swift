@@ -22,7 +22,7 @@ struct CookieTests {
 
     // MARK: - From response to request
 
-    @Test("What a response sets, the next request carries")
+    @Test("A cookie that a response sets is sent with the next request")
     func roundTrip() async throws {
         let rig = try Rig(Self.server("a=1; Path=/", "b=2; Path=/; Expires=Sun, 06 Nov 2094 08:49:37 GMT"))
         defer { rig.stop() }
@@ -48,7 +48,7 @@ struct CookieTests {
         #expect(rig.session.configuration.httpCookieStorage?.cookies?.map(\.name) == ["a"])
     }
 
-    @Test("It is there when the delegate hears of the response")
+    @Test("A cookie is in the storage when the delegate hears of its response")
     func visibleToDelegate() async throws {
         let storage = try #require(URLSessionConfiguration.ephemeral.httpCookieStorage)
         let names = Watched<[String]>([])

@@ -207,7 +207,7 @@ struct CookieWriteTests {
     }
 
     @Test(
-        "What a program does with a storage shows with the next request",
+        "A program's change of a storage shows with the next request",
         arguments: [(false, 3), (false, 100), (true, 3)]
     )
     func program(hasFile: Bool, count: Int) async throws {
@@ -236,7 +236,7 @@ struct CookieWriteTests {
         #expect(await session.load(url).text == "none")
     }
 
-    @Test("What the storage refuses is not sent either")
+    @Test("A cookie that the storage refuses is not sent either")
     func refused() async throws {
         let server = try Self.server()
         defer { server.stop() }

@@ -55,7 +55,7 @@ struct DataDelegateTests {
         #expect(!counts.contains(0))
     }
 
-    @Test("What has arrived before a failure is delivered before it")
+    @Test("Data that has arrived before a failure is delivered before it")
     func failure() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000)) }

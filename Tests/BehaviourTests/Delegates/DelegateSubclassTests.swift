@@ -28,9 +28,7 @@ struct DelegateSubclassTests {
         }
     }
 
-    @Test(
-        "What it overrides is called; what the conforming base class lacks is not, as Swift binds it where the class conforms"
-    )
+    @Test("A subclass's override is called, and a method that its conforming base class lacks isn't")
     func subclass() async throws {
         let delegate = Derived()
         let rig = try Rig(delegate: delegate) { _ in .text("ok") }

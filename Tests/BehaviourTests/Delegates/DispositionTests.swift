@@ -96,7 +96,7 @@ struct DispositionTests {
         try await rig.server.waitUntilNoConnections()
     }
 
-    @Test("Only the first answer counts")
+    @Test("Only the first answer about a response counts")
     func twice() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -154,7 +154,7 @@ struct DispositionTests {
         #expect(delegate.body(of: task) == Data("abc".utf8))
     }
 
-    @Test("cancel is heard where the transfer ends at that very moment")
+    @Test("cancel counts even if the transfer ends at that very moment")
     func cancelAtTheEnd() async throws {
         func server(waitingFor gate: Gate) throws -> LoopbackServer {
             try LoopbackServer { request in
@@ -206,7 +206,7 @@ struct DispositionTests {
         try await delegate.success(of: follower)
     }
 
-    @Test("Upload tasks ask for it as well")
+    @Test("Upload tasks ask for the disposition as well")
     func upload() async throws {
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.cancel) })
         let rig = try Rig(delegate: delegate) { .echoBody($0) }

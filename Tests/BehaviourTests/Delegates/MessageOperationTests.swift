@@ -44,7 +44,10 @@ struct MessageOperationTests {
         #expect(delegate.story.value == expected)
     }
 
-    @Test("With many tasks too, no message comes between another and what that has added", arguments: [true, false])
+    @Test(
+        "No message of many tasks comes between another and what that has added to the queue",
+        arguments: [true, false]
+    )
     func manyTasks(isUnderlying: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

@@ -79,7 +79,7 @@ struct PartsTests {
         #expect(rest.first?.hasSuffix("3 true") == true)
     }
 
-    @Test("A second answer about a part is none about the next")
+    @Test("A second answer about a part doesn't count for the next")
     func secondAnswer() async throws {
         typealias Handler = @Sendable (URLSession.ResponseDisposition) -> Void
         final class Keeper: NSObject, URLSessionDataDelegate {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A session's delegate queue", .timeLimit(.minutes(1)))
 struct SessionDelegateQueueTests {
-    @Test("Without one the session makes a serial queue of its own")
+    @Test("Without a queue from the program, a session makes a serial one of its own")
     func ownSerialQueue() async throws {
         let busy = Watched(0)
         let overlaps = Watched(0)
@@ -28,7 +28,7 @@ struct SessionDelegateQueueTests {
         #expect(overlaps.value == 0)
     }
 
-    @Test("One that the program gives is used, for the delegate and for completion handlers")
+    @Test("A queue that the program gives is used for the delegate and for completion handlers")
     func givenQueue() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -137,7 +137,7 @@ struct SessionDelegateQueueTests {
     }
 
     @Test(
-        "Nor does a question that a task's own delegate passes on to the session's",
+        "On a concurrent queue, a question passed on to the session's delegate doesn't overlap with other messages",
         arguments: ["challenge", "redirect"]
     )
     func passedOn(question: String) async throws {

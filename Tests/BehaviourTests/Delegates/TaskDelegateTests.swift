@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A task's own delegate", .timeLimit(.minutes(1)))
 struct TaskDelegateTests {
-    @Test("It gets the task's messages instead of the session's delegate")
+    @Test("A task's own delegate gets its messages instead of the session's delegate")
     func preferred() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -24,7 +24,7 @@ struct TaskDelegateTests {
         #expect(sessionDelegate.entries.map(\.event) == [.created, .becameInvalid])
     }
 
-    @Test("What it doesn't implement goes to the session's delegate")
+    @Test("A message that a task's own delegate doesn't implement goes to the session's delegate")
     func fallback() async throws {
         final class CompletionOnly: NSObject, URLSessionDataDelegate {
             let completed = Gate()
@@ -46,7 +46,7 @@ struct TaskDelegateTests {
         #expect(sessionDelegate.story(of: task) == ["created", "response", "data"])
     }
 
-    @Test("What its protocols don't even have goes to the session's delegate")
+    @Test("A message that isn't in the protocols of a task's own delegate goes to the session's delegate")
     func fallbackAcrossProtocols() async throws {
         final class TaskOnly: NSObject, URLSessionTaskDelegate {
             let completed = Gate()
@@ -69,7 +69,7 @@ struct TaskDelegateTests {
         #expect(sessionDelegate.body(of: task) == Data("hello".utf8))
     }
 
-    @Test("It works on a session without a delegate")
+    @Test("A task's own delegate works in a session without one")
     func alone() async throws {
         let own = RecordingDelegate()
         let rig = try Rig { .echoBody($0) }
@@ -81,7 +81,7 @@ struct TaskDelegateTests {
         #expect(own.story(of: task) == ["sent", "response", "data", "completed"])
     }
 
-    @Test("Tasks of one session each have their own")
+    @Test("Tasks of one session may each have a delegate of their own")
     func several() async throws {
         let rig = try Rig { .text($0.path) }
         defer { rig.stop() }
@@ -99,9 +99,7 @@ struct TaskDelegateTests {
         }
     }
 
-    @Test(
-        "Given with an async call, it hears of the task's creation first, of the body being sent, and of the answer's bytes"
-    )
+    @Test("A delegate passed to an async call hears first of the creation, then of the bytes sent and received")
     func asyncCalls() async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }
@@ -117,7 +115,7 @@ struct TaskDelegateTests {
         session.finishTasksAndInvalidate()
     }
 
-    @Test("It can configure the task when it hears of its creation")
+    @Test("A task's own delegate can configure the task when it hears of its creation")
     func configuring() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }
@@ -132,7 +130,7 @@ struct TaskDelegateTests {
         #expect(created.value?.state == .completed)
     }
 
-    @Test("The task keeps it until the end, and no longer")
+    @Test("A task keeps its own delegate until the end, and no longer")
     func lifetime() async throws {
         final class Probe: NSObject, URLSessionDataDelegate {
             let (completed, released): (Gate, Gate)

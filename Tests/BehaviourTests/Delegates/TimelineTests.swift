@@ -51,14 +51,14 @@ struct TimelineTests {
         #expect(story == ["created", "response", "data", "metrics", "completed"])
     }
 
-    @Test("So do those of a data task whose server has a hint first")
+    @Test("A data task's messages come in the documented order if the server sends a hint first")
     func hinted() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/hints")) }
         #expect(story == ["created", "informational 103", "response", "data", "metrics", "completed"])
     }
 
-    @Test("So do those of a data task that fails in the middle, and of one that its delegate refuses")
+    @Test("A data task's messages come in the documented order if it fails in the middle, or its delegate refuses it")
     func failing() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/broken")) }
@@ -68,7 +68,7 @@ struct TimelineTests {
         #expect(refused == ["created", "response", "metrics", "completed"])
     }
 
-    @Test("So do those of a data task that becomes a download")
+    @Test("The messages of a data task that becomes a download come in the documented order")
     func becomingDownload() async throws {
         let rig = try Rig(TimelineDelegate(onResponse: .becomeDownload))
         let story = try await rig.story { $0.dataTask(with: rig.server.url("/text")) }
@@ -78,7 +78,7 @@ struct TimelineTests {
         #expect(story == expected)
     }
 
-    @Test("So do those of upload tasks of data, of a file, and of a stream")
+    @Test("The messages of uploads of data, of a file, and of a stream come in the documented order")
     func uploads() async throws {
         let data = try Rig()
         let body = Data("body".utf8)
@@ -93,14 +93,14 @@ struct TimelineTests {
         #expect(story == ["created", "body stream"] + expected.dropFirst())
     }
 
-    @Test("So do those of a download task")
+    @Test("A download task's messages come in the documented order")
     func download() async throws {
         let rig = try Rig()
         let story = try await rig.story { $0.downloadTask(with: rig.server.url("/text")) }
         #expect(story == ["created", "wrote", "finished downloading", "metrics", "completed"])
     }
 
-    @Test("So do those of a task that is cancelled before it begins")
+    @Test("The messages of a task that is cancelled before it begins come in the documented order")
     func cancelled() async throws {
         let rig = try Rig()
         let task = rig.session.dataTask(with: rig.server.url("/text"))
@@ -110,7 +110,7 @@ struct TimelineTests {
 
     // MARK: - Tasks with a handler: what concerns the task, and nothing that concerns its result
 
-    @Test("A data task with a handler tells its delegate what the documentation says, in that order")
+    @Test("A data task with a handler sends the delegate the documented messages, in order")
     func dataHandler() async throws {
         let rig = try Rig()
         _ = await rig.session.load(rig.server.url("/hints"))
@@ -118,7 +118,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "informational 103", "metrics", "handler"])
     }
 
-    @Test("So does an upload task with a handler")
+    @Test("An upload task with a handler sends the delegate the documented messages, in order")
     func uploadHandler() async throws {
         let rig = try Rig()
         await withCheckedContinuation { continuation in
@@ -131,7 +131,7 @@ struct TimelineTests {
         #expect(rig.delegate.story == ["created", "sent", "metrics", "handler"])
     }
 
-    @Test("So does a download task with a handler")
+    @Test("A download task with a handler sends the delegate the documented messages, in order")
     func downloadHandler() async throws {
         let rig = try Rig()
         await withCheckedContinuation { continuation in
@@ -146,7 +146,7 @@ struct TimelineTests {
 
     // MARK: - Async calls: the same, and for a delegate of their own the bytes as well, and all of it before they return
 
-    @Test("So do the async calls", arguments: [true, false])
+    @Test("Async calls send the delegate the documented messages, in order", arguments: [true, false])
     func async(isOwn: Bool) async throws {
         let data = try Rig(isOwn: isOwn)
         _ = try await data.session.data(
@@ -186,7 +186,7 @@ struct TimelineTests {
         #expect(bytes.delegate.story == ["created"] + (isOwn ? ["data"] : []) + ["metrics"])
     }
 
-    @Test("A download that goes on tells so only a delegate that gets its file")
+    @Test("A resumed download tells only a delegate that gets its file that it was resumed")
     func resumed() async throws {
         let nginx = try Nginx.shared()
         let request = URLRequest(url: nginx.plain("/slow" + NginxSite.mebibytePath))

@@ -30,12 +30,12 @@ struct BecomeDownloadTests {
         #expect(total == Int64(length) && expected == Int64(length))
         #expect((download.response as? HTTPURLResponse)?.statusCode == 200)
         #expect(download.state == .completed)
-        // Nobody moved the file.
+        // The program hasn't moved the file.
         let path = try #require(location.value?.path)
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("The data task is over then: it says so, and is on no list")
+    @Test("A data task that became a download is completed, and on no list")
     func dataTaskIsOver() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
@@ -53,7 +53,10 @@ struct BecomeDownloadTests {
         #expect(delegate.body(of: download) == Data("first second".utf8))
     }
 
-    @Test("Its file is the body, byte for byte, wherever the body stood at the answer", arguments: [true, false])
+    @Test(
+        "The file is the body, byte for byte, however much of it had come before the answer",
+        arguments: [true, false]
+    )
     func content(isBodyComplete: Bool) async throws {
         let gate = Gate()
         let answers = DispositionTests.Answers([])
@@ -87,7 +90,7 @@ struct BecomeDownloadTests {
         #expect(!delegate.story(of: download).contains("data"))
     }
 
-    @Test("What had arrived before the answer counts as written too")
+    @Test("Bytes that arrived before the answer count as written too")
     func earlyBytes() async throws {
         let answers = DispositionTests.Answers([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
@@ -115,7 +118,7 @@ struct BecomeDownloadTests {
         #expect(try await delegate.completion(of: download)?.code == .cancelled)
     }
 
-    @Test("The data task's Progress is the download's, and cancels it when nobody holds the data task any more")
+    @Test("The data task's Progress is the download's, and cancels it even if the data task is gone")
     func progress() async throws {
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
         let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
@@ -134,7 +137,7 @@ struct BecomeDownloadTests {
         #expect(download.progress.isCancelled)
     }
 
-    @Test("Cancelling it leaves no file behind", arguments: [true, false])
+    @Test("Cancelling a data task that became a download leaves no file behind", arguments: [true, false])
     func litter(cancelsDataTask: Bool) async throws {
         let directory = try TemporaryDirectory()
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
@@ -154,7 +157,7 @@ struct BecomeDownloadTests {
         #expect(directory.content.isEmpty)
     }
 
-    @Test("It can be paused and resumed like any download")
+    @Test("A data task that became a download can be paused and resumed like any download")
     func resuming() async throws {
         let origin = try ResumeOrigin()
         let directory = try TemporaryDirectory()
@@ -172,7 +175,7 @@ struct BecomeDownloadTests {
         #expect(resumed.events.contains(.resumed(offset: ResumeOrigin.heldAt, expected: ResumeOrigin.length)))
     }
 
-    @Test("Where no file can be made the task fails with a clear error")
+    @Test("If no file can be made, a task that is to become a download fails with a clear error")
     func unwritable() async throws {
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answer(.becomeDownload) })
         let rig = try Rig(delegate: delegate) { _ in

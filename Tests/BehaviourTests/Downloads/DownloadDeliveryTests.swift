@@ -17,7 +17,7 @@ struct DownloadDeliveryTests {
         server = try LoopbackServer { _ in .generated(length: Int64(Self.length), seed: 7) }
     }
 
-    @Test("To a completion handler, with the response")
+    @Test("A completion handler gets the file and the response")
     func handler() async throws {
         let session = URLSession.forDownloads(to: directory)
         let result = await session.download(URLRequest(url: server.url("/file")))
@@ -27,7 +27,7 @@ struct DownloadDeliveryTests {
         #expect(result.error == nil)
     }
 
-    @Test("To a delegate, before it hears of the completion")
+    @Test("A delegate gets the file before it hears of the completion")
     func delegate() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession.forDownloads(to: directory, delegate: delegate)
@@ -42,7 +42,7 @@ struct DownloadDeliveryTests {
         #expect(task.error == nil)
     }
 
-    @Test("To the task's own delegate rather than the session's")
+    @Test("The task's own delegate gets the file rather than the session's")
     func taskDelegate() async throws {
         let (sessions, own) = (RecordingDelegate(), RecordingDelegate())
         let session = URLSession.forDownloads(to: directory, delegate: sessions)
@@ -54,7 +54,7 @@ struct DownloadDeliveryTests {
         #expect(sessions.story(of: task) == ["created"])
     }
 
-    @Test("To the caller of an async method, who owns it from then on")
+    @Test("The caller of an async method gets the file, and owns it from then on")
     func async() async throws {
         let session = URLSession.forDownloads(to: directory)
         let (file, response) = try await session.download(from: server.url("/file"))
@@ -63,7 +63,7 @@ struct DownloadDeliveryTests {
         #expect(directory.content == [file.lastPathComponent])
     }
 
-    @Test("To nobody, where there is neither delegate nor handler, and leaves nothing behind")
+    @Test("Without delegate and handler, a download completes and leaves no file behind")
     func nobody() async throws {
         let session = URLSession.forDownloads(to: directory)
         let task = session.downloadTask(with: server.url("/file"))
@@ -74,7 +74,7 @@ struct DownloadDeliveryTests {
         #expect(directory.content == [])
     }
 
-    @Test("Fifty at once, each its own", .timeLimit(.minutes(1)))
+    @Test("Fifty downloads at once each get their own file", .timeLimit(.minutes(1)))
     func concurrently() async throws {
         let server = try LoopbackServer { request in
             let number = UInt64(request.parameter("number") ?? "") ?? 0
@@ -95,7 +95,7 @@ struct DownloadDeliveryTests {
         #expect(directory.content == [])
     }
 
-    @Test("Only the last body of a chain of redirects")
+    @Test("The file has only the last body of a chain of redirects")
     func redirects() async throws {
         let server = try LoopbackServer { request in
             request.path == "/end"
@@ -108,7 +108,7 @@ struct DownloadDeliveryTests {
         #expect(response.url?.path == "/end")
     }
 
-    @Test("A decoded body")
+    @Test("The file has the decoded body")
     func decoded() async throws {
         let text = Data(base64Encoded: "H4sIAAAAAAACA8tIzcnJVyjPL8pJAQCFEUoNCwAAAA==")
         let server = try LoopbackServer { _ in

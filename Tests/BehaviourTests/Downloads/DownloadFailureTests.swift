@@ -20,7 +20,7 @@ struct DownloadFailureTests {
         return await session.download(URLRequest(url: server.url("/")))
     }
 
-    @Test("There is no such directory, and it is not made")
+    @Test("A download to a directory that doesn't exist fails, and doesn't create it")
     func noDirectory() async throws {
         let directory = try TemporaryDirectory()
         let missing = directory.url.appendingPathComponent("missing", isDirectory: true)
@@ -35,7 +35,7 @@ struct DownloadFailureTests {
         #expect(directory.content == [])
     }
 
-    @Test("The directory is a file")
+    @Test("A download fails if the directory is a file")
     func notADirectory() async throws {
         let directory = try TemporaryDirectory()
         let result = await download(to: try directory.file("file", Data("content".utf8)))
@@ -44,14 +44,14 @@ struct DownloadFailureTests {
         #expect(directory.content == ["file"])
     }
 
-    @Test("Nobody may create a file there")
+    @Test("A download fails if no file can be created in the directory")
     func notWritable() async throws {
         // Not even root.
         let result = await download(to: URL(fileURLWithPath: "/proc/self", isDirectory: true))
         #expect(result.error?.code == .cannotCreateFile)
     }
 
-    @Test("The other tasks of the session go on")
+    @Test("A download that can't create its file leaves other tasks of its session alone")
     func others() async throws {
         let session = URLSession.forTest { $0.curl.temporaryDirectory = URL(fileURLWithPath: "/proc/self") }
         async let download = session.download(URLRequest(url: server.url("/")))
@@ -60,7 +60,7 @@ struct DownloadFailureTests {
         #expect(try await data.0 == GeneratedBody.bytes(seed: 1, length: 1 << 20))
     }
 
-    @Test("The disk is full, or the file as large as it may be")
+    @Test("A download fails if its file can't grow any further")
     func full() async {
         await #expect(processExitsWith: .success) { [url = server.url("/") as URL] in
             let directory = try TemporaryDirectory()
@@ -89,7 +89,7 @@ struct DownloadFailureTests {
         }
     }
 
-    @Test("A resumed one fails as well, and the partial file stays good")
+    @Test("A resumed download fails if its file can't grow, and can be resumed again")
     func fullWhileResuming() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let (data, path) = (paused.resumeData, paused.directory.url.path)
@@ -112,7 +112,7 @@ struct DownloadFailureTests {
         #expect(resumed.body == ResumeOrigin.bytes)
     }
 
-    @Test("The file is taken away in the middle", arguments: [false, true])
+    @Test("A download fails if its file is taken away in the middle", arguments: [false, true])
     func deleted(isReplaced: Bool) async throws {
         let directory = try TemporaryDirectory()
         let gate = Gate()
@@ -136,7 +136,7 @@ struct DownloadFailureTests {
         #expect(directory.content == (isReplaced ? [name] : []))
     }
 
-    @Test("The file is taken away before a pause: there is nothing to resume from")
+    @Test("A download whose file was taken away before it was paused has no resume data")
     func deletedBeforePause() async throws {
         let directory = try TemporaryDirectory()
         let origin = try ResumeOrigin()

@@ -71,19 +71,19 @@ struct DownloadFileTests {
         return look.withLock { $0 }
     }
 
-    @Test("Is private and in the configured directory while the delegate has it, and gone afterwards")
+    @Test("The file is private and in the configured directory while the delegate has it, and gone afterwards")
     func delegate() async throws {
         try expectPrivate(await download())
         #expect(directory.content == [])
     }
 
-    @Test("Is private and in the configured directory while the handler has it, and gone afterwards")
+    @Test("The file is private and in the configured directory while the handler has it, and gone afterwards")
     func handler() async throws {
         try expectPrivate(await downloadWithHandler())
         #expect(directory.content == [])
     }
 
-    @Test("Stays where the delegate has moved it")
+    @Test("The file stays where the delegate has moved it")
     func movedByDelegate() async throws {
         let destination = destination
         _ = try await download { try? FileManager.default.moveItem(at: $0, to: destination) }
@@ -91,7 +91,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("Stays where the handler has moved it")
+    @Test("The file stays where the handler has moved it")
     func movedByHandler() async throws {
         let destination = destination
         _ = try await downloadWithHandler { try? FileManager.default.moveItem(at: $0, to: destination) }
@@ -99,7 +99,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("Is not missed where it was deleted, and what took its place stays")
+    @Test("A file that the delegate has deleted isn't missed, and one that took its place stays")
     func replaced() async throws {
         _ = try await download { try? FileManager.default.removeItem(at: $0) }
         #expect(directory.content == [])
@@ -111,7 +111,7 @@ struct DownloadFileTests {
         #expect(directory.content.count == 1)
     }
 
-    @Test("Can be opened by the delegate and read after its method has returned")
+    @Test("A file that the delegate has opened can be read after its method has returned")
     func opened() async throws {
         let handle = Mutex<FileHandle?>(nil)
         _ = try await download { file in handle.withLock { $0 = try? FileHandle(forReadingFrom: file) } }
@@ -119,7 +119,7 @@ struct DownloadFileTests {
         #expect(try handle.withLock { try $0?.readToEnd() } == Self.body)
     }
 
-    @Test("Is the caller's where the method is async, and as private")
+    @Test("The file of an async method is the caller's, and private")
     func async() async throws {
         let session = URLSession.forDownloads(to: directory)
         let (file, _) = try await session.download(from: server.url("/"))
@@ -127,7 +127,7 @@ struct DownloadFileTests {
         try expectPrivate(Look(at: file))
     }
 
-    @Test("Is private from its first byte on")
+    @Test("The file is private from its first byte on")
     func underway() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .pieces([.bytes("first"), .waitFor(gate), .bytes("second")]) }
@@ -144,7 +144,7 @@ struct DownloadFileTests {
         try await delegate.success(of: task)
     }
 
-    @Test("Is there for an empty body, too")
+    @Test("There is a file for an empty body, too")
     func empty() async throws {
         let server = try LoopbackServer { $0.path == "/empty" ? .text("") : .status(204) }
         let session = URLSession.forDownloads(to: directory)
@@ -155,7 +155,7 @@ struct DownloadFileTests {
         #expect(directory.content.count == 2)
     }
 
-    @Test("Holds the server's words when it answered with an error", arguments: [400, 404, 500, 503])
+    @Test("The file holds the body of an error response", arguments: [400, 404, 500, 503])
     func errorStatus(status: Int) async throws {
         let server = try LoopbackServer { _ in .text("sorry", status: status) }
         let session = URLSession.forDownloads(to: directory)
@@ -167,7 +167,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("Has the umask of the process taken from its mode, and nothing added")
+    @Test("The file is private whatever the umask of the process")
     func umask() async throws {
         await #expect(processExitsWith: .success) { [url = server.url("/") as URL] in
             _ = Glibc.umask(0)

@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("A download that comes to nothing leaves no file behind", .timeLimit(.minutes(1)))
+@Suite("Files of downloads that don't succeed", .timeLimit(.minutes(1)))
 struct DownloadLitterTests {
     let directory: TemporaryDirectory
     let delegate = RecordingDelegate()
@@ -32,7 +32,7 @@ struct DownloadLitterTests {
         return task
     }
 
-    @Test("When it is cancelled")
+    @Test("A download that is cancelled leaves no file behind")
     func cancelled() async throws {
         let task = try await startedTask()
         task.cancel()
@@ -40,7 +40,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When its Swift task is cancelled")
+    @Test("A download whose Swift task is cancelled leaves no file behind")
     func asyncCancelled() async throws {
         let loading = Task { [session, server] in try await session.download(from: server.url("/")) }
         try await server.waitForBytesSent(100_000)
@@ -50,7 +50,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When its session is invalidated")
+    @Test("A download whose session is invalidated leaves no file behind")
     func invalidated() async throws {
         let tasks = [try await startedTask()]
         session.invalidateAndCancel()
@@ -59,7 +59,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When it fails without anything to validate the rest with")
+    @Test("A download that fails, and can't be resumed for want of a validator, leaves no file behind")
     func failed() async throws {
         let task = session.downloadTask(with: server.url("/reset"))
         task.resume()
@@ -69,7 +69,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When it is paused without anything to validate the rest with")
+    @Test("A download that is paused, and can't be resumed for want of a validator, leaves no file behind")
     func paused() async throws {
         let task = try await startedTask()
         #expect(await task.cancelByProducingResumeData() == nil)
@@ -77,14 +77,16 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When it times out")
+    @Test("A download that times out leaves no file behind")
     func timedOut() async throws {
         let result = await session.download(URLRequest(server.url("/"), timeout: 0.5))
         #expect(result.error?.code == .timedOut)
         #expect(directory.content == [])
     }
 
-    @Test("When it is cancelled after its last byte, but before its delegate has heard")
+    @Test(
+        "A download that is cancelled after its last byte, and before its delegate hears of it, leaves no file behind"
+    )
     func cancelledLate() async throws {
         let server = try LoopbackServer { _ in .generated(length: 100_000, seed: 1) }
         let queue = OperationQueue()
@@ -101,7 +103,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("When two hundred are cancelled at moments of all kinds")
+    @Test("Two hundred downloads that are cancelled at various moments leave no files behind")
     func storm() async throws {
         let server = try LoopbackServer { _ in .generated(length: 2_000_000, seed: 1) }
         await withTaskGroup(of: Void.self) { group in

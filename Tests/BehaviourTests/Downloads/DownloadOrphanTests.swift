@@ -43,7 +43,7 @@ struct DownloadOrphanTests {
     }
 
     @Test(
-        "Their files go when another process downloads to the directory, and what resume data names stays",
+        "A dead process's files go when another process downloads there, but for those that resume data names",
         arguments: Ending.allCases
     )
     func orphans(ending: Ending) async throws {
@@ -60,7 +60,7 @@ struct DownloadOrphanTests {
         #expect(resumed.hasContinued && resumed.body == ResumeOrigin.bytes)
     }
 
-    @Test("The file of a download that another process is still at stays")
+    @Test("The file of a download that another process is still writing stays")
     func others() async throws {
         let gate = Gate()
         let origin = try ResumeOrigin(next: { request in

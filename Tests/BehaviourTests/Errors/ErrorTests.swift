@@ -20,7 +20,7 @@ struct ErrorTests {
         return error
     }
 
-    @Test("A refused connection: cannotConnectToHost, with libcurl's text, the phase and the system's error")
+    @Test("A refused connection is cannotConnectToHost, with libcurl's text, the phase and the system's error")
     func refused() async throws {
         let port = try LoopbackServer.refusingPort()
         let error = try await failure(try #require(URL(string: "http://127.0.0.1:\(port)/")))
@@ -33,7 +33,7 @@ struct ErrorTests {
         #expect(underlying?.code == Int(ECONNREFUSED))
     }
 
-    @Test("A lack of descriptors is named as what it is, and the same session goes on when it is over")
+    @Test("A lack of descriptors is named in the error, and the same session goes on when it is over")
     func lackOfDescriptors() async throws {
         let servers = [try LoopbackServer { _ in .text("hello") }, try LoopbackServer { _ in .text("hello") }]
         defer { for server in servers { server.stop() } }
@@ -44,7 +44,7 @@ struct ErrorTests {
         #expect(lines == ["\(code) \(EMFILE) No socket could be opened: Too many open files.", "200 5"])
     }
 
-    @Test("So it is for a process's first session, whose event loop can't be created at first")
+    @Test("A lack of descriptors is named in the error even if it keeps the first event loop from being created")
     func lackOfDescriptorsForLoop() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -54,7 +54,7 @@ struct ErrorTests {
         #expect(lines.first?.hasSuffix("The event loop could not be created: Too many open files.") == true)
     }
 
-    @Test("A host that doesn't exist: cannotFindHost, while resolving")
+    @Test("A host that doesn't exist is cannotFindHost, while resolving")
     func unresolvable() async throws {
         let error = try await failure(try #require(URL(string: "http://nonexistent.invalid/")))
         #expect(error.code == .cannotFindHost)
@@ -95,7 +95,10 @@ struct ErrorTests {
         Case(.insideChunk(after: 1000), .reset, .networkConnectionLost),
     ]
 
-    @Test("A connection that breaks off, anywhere: networkConnectionLost", arguments: cases)
+    @Test(
+        "A connection that breaks off gives the documented error, with libcurl's text and the phase",
+        arguments: cases
+    )
     func broken(testCase: Case) async throws {
         let server = try LoopbackServer { _ in .fault(testCase.fault, then: testCase.ending) }
         defer { server.stop() }
@@ -166,7 +169,7 @@ struct ErrorTests {
         #expect(rig.server.connectionCount == 2)
     }
 
-    @Test("Half a head and then silence: timedOut, with the phase")
+    @Test("Half a head and then silence is timedOut, while receiving")
     func silence() async throws {
         let server = try LoopbackServer { _ in .fault(.insideHead, then: .hang) }
         defer { server.stop() }
@@ -230,7 +233,7 @@ struct ErrorTests {
         #expect(error.phase == "preparing")
     }
 
-    @Test("A TLS handshake that gets no answer: timedOut, with the phase")
+    @Test("A TLS handshake that gets no answer fails the task, with the phase")
     func plainServer() async throws {
         // It waits for the end of a line, which a ClientHello has not.
         let server = try LoopbackServer { _ in .text("hello") }

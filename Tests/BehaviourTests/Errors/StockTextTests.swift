@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Errors whose texts programs know from the stock module", .timeLimit(.minutes(1)))
 struct StockTextTests {
-    @Test("A cancelled task says \"cancelled\"", arguments: [true, false])
+    @Test("A cancelled task's error says \"cancelled\"", arguments: [true, false])
     func cancelled(isRunning: Bool) async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .never }
@@ -22,7 +22,7 @@ struct StockTextTests {
         #expect(error.failingURL == rig.url("/"))
     }
 
-    @Test("So does one whose challenge was cancelled")
+    @Test("The error of a task whose challenge was cancelled says \"cancelled\"")
     func cancelledChallenge() async throws {
         let server = try Guard.basic()
         defer { server.stop() }
@@ -33,7 +33,7 @@ struct StockTextTests {
         #expect(error.code == .cancelled && error.localizedDescription == "cancelled")
     }
 
-    @Test("One that was redirected too often says \"too many HTTP redirects\"")
+    @Test("The error of a task that was redirected too often says \"too many HTTP redirects\"")
     func redirects() async throws {
         let rig = try Rig { _ in .redirect(to: "/") }
         defer { rig.stop() }

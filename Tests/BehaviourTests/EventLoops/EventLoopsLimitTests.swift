@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Limits of connections over several event loops", .timeLimit(.minutes(1)))
 struct EventLoopsLimitTests {
-    @Test("A host has no more than its own, whether requests come directly or by redirects", arguments: [2, 4])
+    @Test("A host's limit of connections holds whether requests come directly or by redirects", arguments: [2, 4])
     func perHost(loops: Int) async throws {
         let gate = Gate()
         let hosts = try (0..<4).map { _ in try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) } }
@@ -60,7 +60,10 @@ struct EventLoopsLimitTests {
         #expect(hosts.map(\.requestCount) == [5, 5, 5, 5])
     }
 
-    @Test("It is never exceeded, idle connections included", arguments: [1, 3, 7])
+    @Test(
+        "The limit for all hosts is never exceeded over several loops, idle connections included",
+        arguments: [1, 3, 7]
+    )
     func neverMore(limit: Int) async throws {
         let hosts = try (0..<6).map { _ in try LoopbackServer { _ in .text("hello") } }
         defer { for host in hosts { host.stop() } }
@@ -88,7 +91,7 @@ struct EventLoopsLimitTests {
         return most
     }
 
-    @Test("So is that of idle connections")
+    @Test("The limit of idle connections holds over all loops, which share it")
     func kept() async throws {
         let gate = Gate()
         let hosts = try (0..<2).map { _ in try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) } }

@@ -15,7 +15,7 @@ struct EventLoopsRedirectTests {
         try LoopbackServer { .redirect(to: other.url($0.path), status: 307) }
     }
 
-    @Test("Every kind of task goes along, with its method and body")
+    @Test("A task of any kind is redirected to a host on another loop, with its method and body")
     func kinds() async throws {
         let other = try LoopbackServer { .text("\($0.method) \($0.text)") }
         let server = try Self.redirecting(to: other)
@@ -39,7 +39,7 @@ struct EventLoopsRedirectTests {
         #expect([server, other].map(\.connectionCount) == [1, 1])
     }
 
-    @Test("The delegate is asked on the way, hears of both transactions, and the task shows where it is")
+    @Test("A redirect to a host on another loop is put to the delegate, and the task shows where it went")
     func delegate() async throws {
         let other = try LoopbackServer { _ in .text("arrived") }
         let server = try Self.redirecting(to: other)
@@ -56,7 +56,7 @@ struct EventLoopsRedirectTests {
         #expect((task.originalRequest?.url, task.response?.url) == (server.url("/from"), other.url("/from")))
     }
 
-    @Test("Cookies of the answer on the way are sent from the other loop")
+    @Test("Cookies that a redirect sets are sent from the other loop")
     func cookies() async throws {
         let other = try LoopbackServer { .text($0.header("Cookie") ?? "none") }
         let server = try LoopbackServer { request in
@@ -137,7 +137,7 @@ struct EventLoopsRedirectTests {
         #expect(delegate.completionCount(of: task) == 1)
     }
 
-    @Test("The time-out goes along")
+    @Test("The resource time-out holds after a redirect to a host on another loop")
     func timeout() async throws {
         let other = try LoopbackServer { _ in .never }
         let server = try Self.redirecting(to: other)

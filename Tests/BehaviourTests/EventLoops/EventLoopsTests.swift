@@ -25,7 +25,7 @@ struct EventLoopsTests {
         #expect(servers.map(\.connectionCount) == [1, 1, 1, 1, 1])
     }
 
-    @Test("By default there is one")
+    @Test("By default a session has one event loop")
     func standard() async throws {
         #expect(URLSessionConfiguration.default.curl.eventLoops == 1)
         let servers = try (0..<3).map { _ in try LoopbackServer { _ in .text("hello") } }
@@ -55,7 +55,7 @@ struct EventLoopsTests {
         #expect(await held.text == "hello")
     }
 
-    @Test("What goes to no host is loaded as well")
+    @Test("A session with several event loops loads URLs without a host as well")
     func noHost() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.file("file", Data("file".utf8))

@@ -83,7 +83,7 @@ struct TaskExecutorTests {
         #expect(places == Array(repeating: true, count: 7))
     }
 
-    @Test("Every kind of task works from there")
+    @Test("Every kind of task works from a Swift task on the loop")
     func kinds() async throws {
         let server = try LoopbackServer { request in
             switch request.path {
@@ -110,7 +110,7 @@ struct TaskExecutorTests {
         }
     }
 
-    @Test("Tasks that never stop yielding leave the transfers their turn")
+    @Test("Swift tasks that never stop yielding leave transfers their turn")
     func yielding() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -127,7 +127,7 @@ struct TaskExecutorTests {
         }
     }
 
-    @Test("Nor do they keep responses over HTTP/2 from their ends")
+    @Test("Swift tasks that never stop yielding don't keep responses over HTTP/2 from ending")
     func yieldingBesideHTTP2() async throws {
         let nginx = try NginxHTTP2.shared()
         let session = Self.session { $0.curl.httpVersion = .http2PriorKnowledge }
@@ -192,7 +192,7 @@ struct TaskExecutorTests {
         semaphore.wait()
     }
 
-    @Test("Requests that are cancelled from there end, and the others go on")
+    @Test("Requests that are cancelled from the loop end, and the others go on")
     func cancellation() async throws {
         let never = Gate()
         let server = try LoopbackServer { request in
@@ -217,7 +217,7 @@ struct TaskExecutorTests {
         }
     }
 
-    @Test("A task goes on there when its session is invalidated, and when it is gone")
+    @Test("A Swift task goes on on the loop when its session is invalidated, and when it is gone")
     func endOfSession() async throws {
         let never = Gate()
         let server = try LoopbackServer { _ in .text("").after([.waitFor(never)]) }
@@ -247,7 +247,7 @@ struct TaskExecutorTests {
         #expect(isOnLoop.value == [true, true, true, true])
     }
 
-    @Test("Its delegate and its completion handlers are called on the delegate queue, not there")
+    @Test("Completion handlers of tasks that were made on the loop aren't called there")
     func callbacks() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

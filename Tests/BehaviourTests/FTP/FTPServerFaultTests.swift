@@ -182,7 +182,7 @@ struct FTPServerFaultTests {
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: ftp.url())
         task.resume()
-        #expect((try await delegate.completion(of: task) as? URLError)?.code == failure)
+        #expect(try await delegate.completion(of: task)?.code == failure)
         guard failure == nil else { return }
         #expect(delegate.body(of: task) == Self.content)
         #expect(delegate.events(of: task).map(\.name).first { ["response", "data"].contains($0) } == "response")

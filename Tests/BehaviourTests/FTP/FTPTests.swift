@@ -16,7 +16,7 @@ struct FTPTests {
     private let name = "\(UUID().uuidString).txt"
     private var url: URL { server.url("/upload/\(name)") }
 
-    @Test("A file comes with length and type, for everybody", arguments: [0, 1, 3_000_000])
+    @Test("A file comes with its length and type", arguments: [0, 1, 3_000_000])
     func content(length: Int) async throws {
         let content = GeneratedBody.bytes(seed: 8, length: length)
         try server.publish(name, content)
@@ -87,7 +87,7 @@ struct FTPTests {
     }
 
     @Test(
-        "What isn't there, and what is no file, doesn't exist; a directory that isn't there can't be entered",
+        "A missing file and one that is a directory don't exist, and a missing directory can't be entered",
         arguments: [
             ("/none", .fileDoesNotExist), ("/upload", .fileDoesNotExist), ("/none/none", .noPermissionsToReadFile),
             ("/upload/none/", .noPermissionsToReadFile),

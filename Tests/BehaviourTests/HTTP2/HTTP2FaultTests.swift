@@ -81,9 +81,7 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests.map(\.connection) == [1, 2])
     }
 
-    @Test(
-        "When a connection is given up for an error of the server's, all who share it learn of that at once, though it stays open"
-    )
+    @Test("All tasks on a connection that is given up for a server's error learn of that at once, though it stays open")
     func brokenProtocol() async throws {
         let server = try Server { request in
             switch request.number {
@@ -111,7 +109,7 @@ struct HTTP2FaultTests {
     ]
 
     @Test(
-        "A request whose connection is given up for an error of the server's is made again, though its neighbour's answer came along with that",
+        "A request is made again if its connection is given up for an error that came with a neighbour's answer",
         arguments: [0, 1, 2],
         [false, true]
     )
@@ -203,7 +201,7 @@ struct HTTP2FaultTests {
         }
     }
 
-    @Test("Nor is one that the server disowned when it closed the connection, though a suspended task still has that")
+    @Test("A body that the server disowned when it closed the connection isn't stored, even for a suspended task")
     func disowned() async throws {
         let (gate, isClosed) = (Gate(), Gate())
         let server = try Server { request in
@@ -352,7 +350,7 @@ struct HTTP2FaultTests {
         #expect(server.state.value.connections >= 3)
     }
 
-    @Test("A limit of our own is kept too")
+    @Test("The session's own limit of connections is kept too")
     func ownStreamLimit() async throws {
         let gate = Gate()
         let server = try Server { _ in
@@ -376,7 +374,7 @@ struct HTTP2FaultTests {
         #expect(first.values.allSatisfy { $0.count <= 3 })
     }
 
-    @Test("What is under way when GOAWAY comes is answered in full", arguments: [noError, enhanceYourCalm])
+    @Test("Requests that are under way when GOAWAY comes are answered in full", arguments: [noError, enhanceYourCalm])
     func underway(code: UInt32) async throws {
         let gate = Gate()
         let server = try Server { request in

@@ -9,7 +9,7 @@ import Testing
 struct HTTP2FirstAnswerTests {
     private typealias Server = ScriptedHTTP2Server
 
-    @Test("One that takes long holds up nobody else")
+    @Test("A first answer that takes long holds up no other request")
     func late() async throws {
         let gate = Gate()
         let server = try Server { $0.number == 1 ? [.waitFor(gate)] + Server.text("late") : Server.text("prompt") }
@@ -27,7 +27,7 @@ struct HTTP2FirstAnswerTests {
         #expect(await first.text == "late")
     }
 
-    @Test("Where it never came, for the request was cancelled, nobody waits for it", arguments: [1, 4])
+    @Test("No request waits for a first answer that never came because its request was cancelled", arguments: [1, 4])
     func cancelled(count: Int) async throws {
         let server = try Server { $0.number <= count ? [] : Server.text("hello") }
         defer { server.stop() }
@@ -44,7 +44,7 @@ struct HTTP2FirstAnswerTests {
         for _ in 0..<3 { #expect(await session.load(server.url()).text == "hello") }
     }
 
-    @Test("Where the server refused to give it, nobody waits for it")
+    @Test("No request waits for a first answer that the server refused to give")
     func refused() async throws {
         // RFC 9113 §7: INTERNAL_ERROR
         let server = try Server { $0.number == 1 ? [.reset(2)] : Server.text("hello") }
@@ -58,7 +58,7 @@ struct HTTP2FirstAnswerTests {
         }
     }
 
-    @Test("A request that is cancelled later leaves the connection to others")
+    @Test("A request that is cancelled after the first answer leaves the connection to others")
     func kept() async throws {
         let server = try Server { $0.number == 2 ? [] : Server.text("hello") }
         defer { server.stop() }

@@ -30,7 +30,7 @@ struct HTTP2FlowControlTests {
         }
     }
 
-    @Test("What has arrived for a task that is cancelled before it takes that is freed while others use its connection")
+    @Test("Bytes for a task that is cancelled before it takes them are freed while others use its connection")
     func cancelledWhilePaused() async throws {
         final class Holding: NSObject, URLSessionDataDelegate {
             let answers = Watched<[@Sendable (URLSession.ResponseDisposition) -> Void]>([])
@@ -133,7 +133,7 @@ struct HTTP2FlowControlTests {
         task.resume()
         try await delegate.wait(for: task, bytes: 1)
         task.suspend()
-        // Until nobody has room for more: neither nginx nor the session takes the rest.
+        // Until there is no room for more: neither nginx nor the session takes the rest.
         try await server.waitUntilBlocked()
         await expectNeighboursToLoad(listener, in: session, beside: task)
         #expect(task.countOfBytesReceived < length)
@@ -143,7 +143,10 @@ struct HTTP2FlowControlTests {
         #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 8, length: length))
     }
 
-    @Test("A reader that takes its time holds up only itself", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test(
+        "A reader that takes its time holds up no other task on its connection",
+        arguments: [NginxHTTP2.Listener.plain, .tls]
+    )
     func slowReader(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
@@ -163,7 +166,10 @@ struct HTTP2FlowControlTests {
         #expect(body == GeneratedBody.bytes(seed: 9, length: length))
     }
 
-    @Test("So it does where a small body decodes to a large one", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test(
+        "A reader of a small body that decodes to a large one holds up no other task on its connection",
+        arguments: [NginxHTTP2.Listener.plain, .tls]
+    )
     func bomb(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
@@ -179,7 +185,7 @@ struct HTTP2FlowControlTests {
         await expectNeighboursToLoad(listener, in: session, beside: bytes.task)
     }
 
-    @Test("What still comes for a paused task is bounded", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test("The bytes that still come for a paused task are bounded", arguments: [NginxHTTP2.Listener.plain, .tls])
     func bounded(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
@@ -198,7 +204,7 @@ struct HTTP2FlowControlTests {
         bytes.task.cancel()
     }
 
-    @Test("Many paused tasks hold up nobody", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test("Many paused tasks hold up no other task on their connection", arguments: [NginxHTTP2.Listener.plain, .tls])
     func many(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }
@@ -217,7 +223,10 @@ struct HTTP2FlowControlTests {
         }
     }
 
-    @Test("Nor does one that is cancelled while it is paused", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test(
+        "A task that is cancelled while it is paused holds up no other task on its connection",
+        arguments: [NginxHTTP2.Listener.plain, .tls]
+    )
     func cancelled(listener: NginxHTTP2.Listener) async throws {
         let session = nginx.session(delegate: delegate)
         defer { session.invalidateAndCancel() }

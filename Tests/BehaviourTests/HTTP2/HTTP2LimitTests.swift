@@ -28,7 +28,10 @@ struct HTTP2LimitTests {
         return (results.count - others.count, others.map { $0.error?.curlText ?? $0.text })
     }
 
-    @Test("Few requests at once: the others wait, or go to other connections", arguments: [1, 2, 10])
+    @Test(
+        "If the server allows few requests at once, the others wait or go to other connections, and none is lost",
+        arguments: [1, 2, 10]
+    )
     func fewStreams(limit: UInt32) async throws {
         let server = try ScriptedHTTP2Server(maximumStreams: limit, refusesMore: true) { _ in
             ScriptedHTTP2Server.text("hello")
@@ -102,7 +105,7 @@ struct HTTP2LimitTests {
         #expect(result.answered == 200, "\(result.errors)")
     }
 
-    @Test("Few requests in all: a server that goes away after ten of them loses none", arguments: ["GET", "POST"])
+    @Test("A server that ends each connection after ten requests loses none", arguments: ["GET", "POST"])
     func fewRequests(method: String) async throws {
         let server = try LoopbackServer { .text("\($0.body == (method == "GET" ? Data() : Self.content))") }
         defer { server.stop() }

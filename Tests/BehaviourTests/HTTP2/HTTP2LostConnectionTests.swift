@@ -8,7 +8,7 @@ import Testing
 struct HTTP2LostConnectionTests {
     /// Sooner or later one of these requests finds a connection that libcurl has closed under it, and libcurl then names a
     /// descriptor of -1 to be watched.
-    @Test("Tasks of all kinds fail at once, and by no time-out")
+    @Test("Tasks of all kinds fail at once if the server hangs up on each request, and by no time-out")
     func mixed() async throws {
         let server = try ScriptedHTTP2Server { _ in [.hangUp] }
         defer { server.stop() }

@@ -49,7 +49,7 @@ struct HTTP2PlainTests {
         #expect(connections.count == 1 && connections.first != .some(nil))
     }
 
-    @Test("Connections that are gone are made again")
+    @Test("After a flush, requests use a new connection")
     func afterFlush() async throws {
         defer { session.invalidateAndCancel() }
         let url = nginx.url(.plain, NginxSite.smallPath)

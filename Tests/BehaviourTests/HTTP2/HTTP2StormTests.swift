@@ -6,7 +6,10 @@ import Testing
 
 @Suite("A thousand requests that share connections", .timeLimit(.minutes(1)))
 struct HTTP2StormTests {
-    @Test("Complete once each, however many are cancelled", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test(
+        "A thousand requests that share connections complete once each, however many are cancelled",
+        arguments: [NginxHTTP2.Listener.plain, .tls]
+    )
     func cancels(listener: NginxHTTP2.Listener) async throws {
         let nginx = try NginxHTTP2.shared()
         let content = GeneratedBody.bytes(seed: 41, length: 50_000)
@@ -52,7 +55,7 @@ struct HTTP2StormTests {
     }
 
     @Test(
-        "Get their own bytes beside uploads of unknown length, and beside uploads that are refused early",
+        "Requests get their own bytes beside uploads of unknown length, and beside uploads that are refused early",
         arguments: [NginxHTTP2.Listener.plain, .tls],
         [false, true]
     )
@@ -88,7 +91,7 @@ struct HTTP2StormTests {
         }
     }
 
-    @Test("Fail once each where the connection breaks under all of them, and the next ones get a new one")
+    @Test("Tasks whose shared connection breaks fail once each, and the next request gets a new one")
     func broken() async throws {
         typealias Server = ScriptedHTTP2Server
         let gate = Gate()

@@ -8,7 +8,10 @@ import Testing
 struct HTTP2SuspendTests {
     private typealias Server = ScriptedHTTP2Server
 
-    @Test("A task delays its response, which comes all the same, and nobody else's", arguments: [1, 5])
+    @Test(
+        "A task suspended before the head gets its response once it is resumed, and delays no other",
+        arguments: [1, 5]
+    )
     func beforeHead(count: Int) async throws {
         let gate = Gate()
         let server = try Server { request in
@@ -94,7 +97,7 @@ struct HTTP2SuspendedHeadTests {
     }
 
     @Test(
-        "A task gets what came meanwhile once it is resumed, in order and whole",
+        "A task suspended before informational responses gets all of them once it is resumed, in order",
         arguments: [nil, Data("body".utf8)]
     )
     func informational(body: Data?) async throws {
@@ -126,7 +129,7 @@ struct HTTP2SuspendedBodyTests {
     private typealias Server = ScriptedHTTP2Server
 
     @Test(
-        "A task gets all that the server sent before it closed the connection, though another one ended on it last",
+        "A task suspended amid the body gets all that the server sent before it closed the connection",
         arguments: [true, false]
     )
     func closedMeanwhile(isOpener: Bool) async throws {

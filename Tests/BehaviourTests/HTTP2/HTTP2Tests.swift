@@ -37,7 +37,7 @@ struct HTTP2Tests {
         #expect(burst.snapshot == "open 1 reused 49 h2")
     }
 
-    @Test("Of 350 at once, a hundred share each connection, and no more are opened than needed", .needsTrust)
+    @Test("Of 350 requests at once, a hundred share each connection, and no more are opened than needed", .needsTrust)
     func many() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
@@ -51,7 +51,7 @@ struct HTTP2Tests {
         #expect(result.connections.count == 4)
     }
 
-    @Test("The others wait for the handshake, and not for the first answer", .needsTrust)
+    @Test("Other requests wait for the first one's handshake, and not for its answer", .needsTrust)
     func slowFirst() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
@@ -78,7 +78,7 @@ struct HTTP2Tests {
         #expect(result.snapshot == "open 6 reused 6 http/1.1")
     }
 
-    @Test("Beyond the server's limit of requests on a connection, more are opened", .needsTrust)
+    @Test("More connections are opened when the server's limit of requests on each is reached", .needsTrust)
     func streamLimit() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
@@ -100,7 +100,7 @@ struct HTTP2Tests {
         #expect(burst.snapshot.hasSuffix(" http/1.1"))
     }
 
-    @Test("Where the handshake fails, each of those that waited fails for itself")
+    @Test("If the handshake fails, each request that waited for it fails for itself")
     func failingHandshake() async throws {
         let url = try NginxHTTP2.shared().url(.tls, NginxSite.smallPath)
         let session = URLSession.forTest()
@@ -111,7 +111,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("And so does each where nobody listens")
+    @Test("If nothing listens at the port, each request that waited for the connection fails for itself")
     func refused() async throws {
         let url = try #require(URL(string: "https://127.0.0.1:\(LoopbackServer.refusingPort())/"))
         let session = URLSession.forTest()
@@ -122,7 +122,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("When the first is cancelled in its handshake, the next makes one")
+    @Test("If the first request is cancelled in its handshake, the next one makes a handshake")
     func cancelledHandshake() async throws {
         // Takes connections, and never says a word.
         let silence = try SilentServer()

@@ -41,7 +41,7 @@ struct HTTP2TimelineTests {
         return one.first == "created" && one.contains("completed")
     }
 
-    @Test("A data task, an upload and a download")
+    @Test("A delegate hears the same of a data task, an upload and a download over either version")
     func plain() async throws {
         #expect(try await Self.isSame { $0.dataTask(with: $1(NginxSite.mebibytePath)) })
         let name = "/upload/\(UUID().uuidString)"
@@ -53,7 +53,7 @@ struct HTTP2TimelineTests {
         #expect(try await Self.isSame { $0.downloadTask(with: $1(NginxSite.textPath)) })
     }
 
-    @Test("A stream that is uploaded, a HEAD, and one with a body")
+    @Test("A delegate hears the same of an uploaded stream and of HEADs with and without a body over either version")
     func lessUsual() async throws {
         let name = "/upload/\(UUID().uuidString)"
         #expect(
@@ -72,14 +72,14 @@ struct HTTP2TimelineTests {
         #expect(try await Self.isSame { $0.downloadTask(with: $1("/moved" + NginxSite.smallPath)) })
     }
 
-    @Test("Redirects, challenges and errors")
+    @Test("A delegate hears the same of redirects, challenges and error responses over either version")
     func detours() async throws {
         #expect(try await Self.isSame { $0.dataTask(with: $1("/moved" + NginxSite.smallPath)) })
         #expect(try await Self.isSame { $0.dataTask(with: $1("/private" + NginxSite.smallPath)) })
         #expect(try await Self.isSame { $0.dataTask(with: $1("/nothing")) })
     }
 
-    @Test("A response that is refused, and one that becomes a download")
+    @Test("A delegate that refuses a response, or makes it a download, hears the same over either version")
     func dispositions() async throws {
         #expect(try await Self.isSame(onResponse: .cancel) { $0.dataTask(with: $1(NginxSite.smallPath)) })
         #expect(try await Self.isSame(onResponse: .becomeDownload) { $0.dataTask(with: $1(NginxSite.smallPath)) })

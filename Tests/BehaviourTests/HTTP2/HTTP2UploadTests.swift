@@ -37,7 +37,10 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
-    @Test("One that the server lets wait holds up nobody, and goes on when it may", arguments: [false, true])
+    @Test(
+        "An upload that the server lets wait holds up no other request, and goes on when it may",
+        arguments: [false, true]
+    )
     func closedWindow(streams: Bool) async throws {
         let gate = Gate()
         let server = try Server(window: 0) { request in
@@ -61,7 +64,7 @@ struct HTTP2UploadTests {
 
     // libcurl 7.88 asks again and again for what follows while the last bytes, fewer than it can send at once, wait for the window.
     @Test(
-        "One whose last bytes find no window waits for its time-out, and no longer",
+        "An upload whose last bytes find no window waits for its time-out, and no longer",
         arguments: [65_536, 66_000, 70_000]
     )
     func timeOut(length: Int) async throws {
@@ -81,7 +84,7 @@ struct HTTP2UploadTests {
         #expect(error?.localizedDescription.contains("timeoutIntervalForResource") == false)
     }
 
-    @Test("One that is answered while it is being sent ends when it has been sent", arguments: [false, true])
+    @Test("An upload that is answered while it is being sent ends when it has been sent", arguments: [false, true])
     func answeredAtOnce(streams: Bool) async throws {
         let server = try Server(window: 1 << 20) { _ in Server.text("thanks") }
         defer { server.stop() }
@@ -102,7 +105,7 @@ struct HTTP2UploadTests {
     }
 
     @Test(
-        "One that is answered in full at once can still be sent as the server's small window allows",
+        "An upload that is answered in full at once can still be sent as the server's small window allows",
         arguments: [false, true]
     )
     func answeredInFull(streams: Bool) async throws {
@@ -122,7 +125,7 @@ struct HTTP2UploadTests {
         #expect(server.state.value.connections == 1)
     }
 
-    @Test("One that is answered before it is sent fails if the connection ends amid the answer")
+    @Test("An upload that is answered before it is sent fails if the connection ends amid the answer")
     func answeredInPart() async throws {
         let server = try Server(window: 700) { request in
             if request.number == 1 { return Server.text("thanks") }
@@ -140,7 +143,7 @@ struct HTTP2UploadTests {
         #expect(await session.load(Self.request(server.url())).error?.code == .networkConnectionLost)
     }
 
-    @Test("Many at once share the connection", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test("Many uploads at once share the connection", arguments: [NginxHTTP2.Listener.plain, .tls])
     func many(listener: NginxHTTP2.Listener) async throws {
         let server = try LoopbackServer { .text("\($0.body == Self.content)") }
         defer { server.stop() }
@@ -157,7 +160,7 @@ struct HTTP2UploadTests {
         #expect(await session.connections.map(\.open) == [1])
     }
 
-    @Test("A suspended one stops, and goes on", arguments: [NginxHTTP2.Listener.plain, .tls])
+    @Test("A suspended upload stops, and goes on when it is resumed", arguments: [NginxHTTP2.Listener.plain, .tls])
     func suspended(listener: NginxHTTP2.Listener) async throws {
         let content = GeneratedBody.bytes(seed: 32, length: 24 << 20)
         let server = try LoopbackServer {
@@ -181,7 +184,7 @@ struct HTTP2UploadTests {
         }
     }
 
-    @Test("One that the server breaks off fails, and its neighbours don't")
+    @Test("An upload that the server breaks off fails, and its neighbours don't")
     func brokenOff() async throws {
         let gate = Gate()
         let server = try Server(window: 1000) { request in
@@ -205,7 +208,10 @@ struct HTTP2UploadTests {
         #expect(server.state.value.requests.map(\.connection) == [1, 1, 1])
     }
 
-    @Test("One that is refused before any of it was sent is sent again from its beginning", arguments: [false, true])
+    @Test(
+        "An upload that is refused before any of it was sent is sent again from its beginning",
+        arguments: [false, true]
+    )
     func refused(streams: Bool) async throws {
         let gate = Gate()
         let server = try Server(window: 0) { request in

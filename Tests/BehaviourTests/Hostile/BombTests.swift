@@ -21,13 +21,13 @@ struct BombTests {
         static let zstd = Bomb("zstd", Bombs.zstd(mebibytes: 16 << 10))
         static let gzip = Bomb("gzip, gzip", Bombs.doublyZipped)
         static let all = [brotli, zstd, gzip]
-        /// More than anybody could decode in the time that a test has: 300 GiB.
+        /// More than can be decoded in the time that a test has: 300 GiB.
         static let endless = Bomb("br", Bombs.brotli(mebibytes: 300 << 10))
 
         var response: LoopbackServer.Response { .data(coded).header("Content-Encoding", coding) }
     }
 
-    /// What may have been decoded for somebody who takes nothing: the documented limit, and one step of a decoder.
+    /// What may have been decoded for a program that takes nothing: the documented limit, and one step of a decoder.
     private static let limit = Int64(URLSession.AsyncBytes.maximumWaitingBytes + 32 * 1024)
 
     private func serve(_ bomb: Bomb) throws -> LoopbackServer {
@@ -47,13 +47,13 @@ struct BombTests {
         }
     }
 
-    @Test("The bomb of brotli is as small as it is said to be")
+    @Test("The brotli sample decodes to as much as it is said to")
     func size() {
         #expect(Bomb.brotli.coded.count < 2600 && Bomb.brotli.length > 3 << 30)
         #expect(Bomb.gzip.coded.count < 300)
     }
 
-    @Test("For a reader that reads nothing no more is decoded than the limit says", arguments: Bomb.all)
+    @Test("No more of a body is decoded than the limit says while the reader reads nothing", arguments: Bomb.all)
     func reader(bomb: Bomb) async throws {
         let server = try serve(bomb)
         defer { server.stop() }
@@ -73,7 +73,7 @@ struct BombTests {
         bytes.task.cancel()
     }
 
-    @Test("For a delegate that doesn't return it is no more, either", arguments: Bomb.all)
+    @Test("No more of a body is decoded than the limit says while the delegate doesn't return", arguments: Bomb.all)
     func delegate(bomb: Bomb) async throws {
         let server = try serve(bomb)
         defer { server.stop() }
@@ -96,7 +96,7 @@ struct BombTests {
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }
 
-    @Test("Others on the loop are served while it is decoded", arguments: [Bomb.endless, .zstd])
+    @Test("Other tasks on the loop are served while a body that grows is decoded", arguments: [Bomb.endless, .zstd])
     func bystander(bomb: Bomb) async throws {
         let server = try serve(bomb)
         defer { server.stop() }
@@ -118,7 +118,7 @@ struct BombTests {
         _ = await reading.result
     }
 
-    @Test("So they are while many are decoded into memory and files")
+    @Test("Other tasks on the loop are served while many bodies are decoded into memory and files")
     func many() async throws {
         let server = try serve(.gzip)
         defer { server.stop() }
@@ -147,7 +147,7 @@ struct BombTests {
         }
     }
 
-    @Test("Cancelling is heard while it is decoded", arguments: [false, true])
+    @Test("A task can be cancelled while its body is decoded", arguments: [false, true])
     func cancelling(isDownload: Bool) async throws {
         let server = try serve(.endless)
         defer { server.stop() }
@@ -162,7 +162,7 @@ struct BombTests {
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }
 
-    @Test("The time-out for the whole is heard while it is decoded")
+    @Test("The resource time-out ends a task while its body is decoded")
     func timeout() async throws {
         let server = try serve(.endless)
         defer { server.stop() }
@@ -174,7 +174,7 @@ struct BombTests {
         #expect(try await delegate.completion(of: task)?.code == .timedOut)
     }
 
-    @Test("Suspending stops it, and resuming has it go on where it was")
+    @Test("Suspending a task stops the decoding of its body, and resuming goes on where it was")
     func suspending() async throws {
         let server = try serve(.gzip)
         defer { server.stop() }
@@ -243,7 +243,7 @@ struct BombTests {
         #expect(size.value.map { Int64($0) } == Bomb.gzip.length)
     }
 
-    @Test("One that isn't worth keeping isn't kept in the cache, and nobody waits for it")
+    @Test("A body that decodes to more than the cache takes isn't stored")
     func cache() async throws {
         let rig = try Rig { request in
             request.path == "/bomb" ? Bomb.gzip.response.header("Cache-Control", "max-age=100") : .text("hello")

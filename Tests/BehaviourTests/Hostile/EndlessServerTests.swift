@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Servers that never come to an end", .timeLimit(.minutes(1)))
 struct EndlessServerTests {
-    @Test("Another certificate with each connection: the delegate is asked fifty times, and then the task fails")
+    @Test("A server that shows another certificate each time fails the task after fifty questions to the delegate")
     func certificates() async throws {
         let server = try ManyCertificates()
         let delegate = TLSTrustChallengeTests.accepting()
@@ -22,7 +22,7 @@ struct EndlessServerTests {
         #expect(delegate.trusts.count == 100)
     }
 
-    @Test("Parts of ten bytes: the download fails after a hundred and few, and can be resumed at a better server")
+    @Test("A download in parts of ten bytes fails after little more than a hundred, and can be resumed elsewhere")
     func parts() async throws {
         let mends = Gate()
         let origin = try ResumeOrigin(next: { request in
@@ -58,7 +58,7 @@ struct EndlessServerTests {
     }
 
     @Test(
-        "Another realm with each challenge: the delegate is asked fifty times, and then the task fails",
+        "A server that names another realm each time fails the task after fifty questions to the delegate",
         arguments: [401, 407]
     )
     func realms(status: Int) async throws {
@@ -77,7 +77,7 @@ struct EndlessServerTests {
         #expect(proxy.server.requestCount == 51)
     }
 
-    @Test("The same where a proxy makes no tunnel")
+    @Test("A proxy that names another realm at each CONNECT fails the task after fifty questions to the delegate")
     func tunnel() async throws {
         let proxy = try ScriptedProxy { request in
             .text("who?", status: 407).header("Proxy-Authenticate", "Basic realm=\"\(request.ordinal)\"")
@@ -92,7 +92,7 @@ struct EndlessServerTests {
         #expect(delegate.challenges.value.count == 50)
     }
 
-    @Test("A body without end that comes with a 407 to CONNECT: the task fails", arguments: [false, true])
+    @Test("An endless body of a 407 to CONNECT fails the task", arguments: [false, true])
     func tunnelBody(isChunked: Bool) async throws {
         let body = LoopbackServer.Body.generated(length: 1 << 40)
         let field = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(body.length)"
@@ -111,7 +111,7 @@ struct EndlessServerTests {
         #expect(proxy.server.requestCount == 1)
     }
 
-    @Test("Frames that carry nothing, as fast as they are read: the task fails, and others get their turns")
+    @Test("A server that sends empty frames as fast as they are read fails its task, and others get their turns")
     func emptyFrames() async throws {
         let begins = Gate()
         let endless = try ScriptedHTTP2Server { _ in
@@ -135,7 +135,7 @@ struct EndlessServerTests {
         #expect(result.error != nil)
     }
 
-    @Test("A redirect after each redirect, whatever the delegate makes of them: the 21st ends the task")
+    @Test("The 21st redirect in a row ends the task, whatever the delegate answers")
     func redirects() async throws {
         let server = try LoopbackServer { .redirect(to: "/\($0.ordinal)") }
         defer { server.stop() }
@@ -149,7 +149,7 @@ struct EndlessServerTests {
         #expect(server.requestCount == 21)
     }
 
-    @Test("Trailer after trailer: the task fails, unless nobody wants the body")
+    @Test("Endless trailers fail the task, unless its body isn't wanted")
     func trailers() async throws {
         let trailers = String(repeating: "A: b\r\n", count: 60_000)
         let rig = try Rig { request in
@@ -167,7 +167,7 @@ struct EndlessServerTests {
         #expect(await rig.session.load(rig.url("/redirect")).text == "end")
     }
 
-    @Test("Kept connections that are dead whenever they are used: a task tries again, and gives up")
+    @Test("A task whose kept connections are always dead tries again, and gives up")
     func deadConnections() async throws {
         let rig = try Rig { request in
             request.path == "/warm" ? .text("warm") : .fault(.beforeAnyByte)

@@ -151,7 +151,7 @@ struct ExtremeNumberTests {
         #expect(reader.completions.value.values.allSatisfy { $0 == 1 })
     }
 
-    @Test("The sum of what is to be sent and received may be beyond all numbers", arguments: [0, 1, 2])
+    @Test("The bytes to be sent and received may add up to more than any integer holds", arguments: [0, 1, 2])
     func sum(position: Int) async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -236,7 +236,10 @@ struct ExtremeNumberTests {
         }
     }
 
-    @Test("Over HTTP/2 as well", arguments: [":status", "content-length", "content-range", "age"])
+    @Test(
+        "Whatever number a server names over HTTP/2, each task ends once, and all that it shows can be read",
+        arguments: [":status", "content-length", "content-range", "age"]
+    )
     func http2(field: String) async throws {
         for number in Self.numbers {
             let value = field == "content-range" ? "bytes 0-\(number)/\(number)" : number

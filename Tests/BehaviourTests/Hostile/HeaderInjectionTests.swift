@@ -42,7 +42,10 @@ struct HeaderInjectionTests {
         await expectRefusal(of: request, .forTest(), server)
     }
 
-    @Test("So does one of the configuration", arguments: fields)
+    @Test(
+        "A configuration's header that would break out of its line fails the task, and nothing is sent",
+        arguments: fields
+    )
     func ofConfiguration(field: Field) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -50,7 +53,7 @@ struct HeaderInjectionTests {
         await expectRefusal(of: URLRequest(url: server.url("/")), session, server)
     }
 
-    @Test("The error names the field and not its value, which may be a password")
+    @Test("The error about a header that is refused names the field and not its value, which may be a password")
     func secrecy() async throws {
         let session = URLSession.forTest { $0.httpAdditionalHeaders = ["Authorization": "Bearer topsecret\n"] }
         defer { session.invalidateAndCancel() }
@@ -64,7 +67,7 @@ struct HeaderInjectionTests {
     }
 
     @Test(
-        "So does a method that is none",
+        "A method that isn't a token fails the task, and nothing is sent",
         arguments: ["GET /evil HTTP/1.1\r\nX:", "GET IT", "GET\r\n", "G\0T", "GET\t", "(GET)"]
     )
     func method(method: String) async throws {

@@ -14,7 +14,7 @@ struct UnaskedBytesTests {
         "HTTP/1.1 204 No Content\r\n\r\n",
     ]
 
-    @Test("They are not the next answer where they come with the one before", arguments: heads, ["GET", "POST"])
+    @Test("Unasked bytes that come with an answer are not the next answer", arguments: heads, ["GET", "POST"])
     func together(answer: String, method: String) async throws {
         let rig = try Rig { request in
             request.path == "/first" ? .raw([.bytes(answer + Self.poison)]) : .text("second")
@@ -83,7 +83,7 @@ struct UnaskedBytesTests {
     }
 
     @Test(
-        "So they are over TLS, unless it has agreed on HTTP/2",
+        "Answers over TLS that only claim to be HTTP/2 are refused, unless TLS has agreed on it",
         arguments: [[], ["-alpn", "http/1.1"]]
     )
     func claimedVersion(options: [String]) async throws {
@@ -97,7 +97,7 @@ struct UnaskedBytesTests {
         #expect(await first.error?.code == .badServerResponse)
     }
 
-    @Test("They close the connection where they come later, without another request")
+    @Test("Unasked bytes on an idle connection close it")
     func idle() async throws {
         let gate = Gate()
         let rig = try Rig { request in
@@ -114,7 +114,7 @@ struct UnaskedBytesTests {
         #expect(rig.server.connectionCount == 2)
     }
 
-    @Test("They are not the answer to a request that takes the connection before anybody has looked at it")
+    @Test("Unasked bytes are not the answer to a request that takes their connection at the same moment")
     func atTheSameMoment() async throws {
         let (gate, sent) = (Gate(), Gate())
         let hold = LoopHold()
@@ -139,7 +139,10 @@ struct UnaskedBytesTests {
         #expect(!rig.server.requests.dropFirst().contains { $0.connection == 1 })
     }
 
-    @Test("Over TLS they are not the next answer, with the one before or later", arguments: [true, false])
+    @Test(
+        "Unasked bytes over TLS are not the next answer, whether they come with the one before or later",
+        arguments: [true, false]
+    )
     func secure(areTogether: Bool) async throws {
         let server = try await TalkingTLSServer()
         defer { server.stop() }

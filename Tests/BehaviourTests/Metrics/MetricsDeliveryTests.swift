@@ -6,7 +6,7 @@ import Testing
 
 @Suite("When metrics are delivered", .timeLimit(.minutes(1)))
 struct MetricsDeliveryTests {
-    @Test("A delegate gets them before the completion")
+    @Test("A delegate gets the metrics before the completion")
     func delegate() async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -15,7 +15,7 @@ struct MetricsDeliveryTests {
         #expect(try await delegate.completeStory().suffix(2) == ["metrics", "completed"])
     }
 
-    @Test("A handler is called behind them")
+    @Test("A handler is called after the metrics")
     func handler() async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -25,7 +25,7 @@ struct MetricsDeliveryTests {
         #expect(delegate.story == ["created", "metrics", "handler"])
     }
 
-    @Test("A download's file comes before them")
+    @Test("A download's file comes before its metrics")
     func download() async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -36,7 +36,7 @@ struct MetricsDeliveryTests {
     }
 
     @Test(
-        "Async calls return behind those for a delegate of their own, but not the session's",
+        "Async calls return after the metrics for a delegate of their own, but don't wait for the session's",
         arguments: [true, false]
     )
     func async(isOwn: Bool) async throws {
@@ -65,7 +65,7 @@ struct MetricsDeliveryTests {
         #expect(!delegate.story.contains("completed"))
     }
 
-    @Test("A task's own delegate gets them instead of the session's")
+    @Test("A task's own delegate gets the metrics instead of the session's")
     func precedence() async throws {
         let (own, ofSession) = (TimelineDelegate(), TimelineDelegate())
         let rig = try Rig(delegate: ofSession) { _ in .text("hello") }
@@ -75,7 +75,7 @@ struct MetricsDeliveryTests {
         #expect(ofSession.story == [])
     }
 
-    @Test("A delegate that comes when the task is running gets them, with the requests that begin after that")
+    @Test("A delegate that is set while the task runs gets metrics of the requests that begin after that")
     func lateDelegate() async throws {
         let (begun, answered) = (Gate(), Gate())
         let rig = try Rig { request in
@@ -95,7 +95,7 @@ struct MetricsDeliveryTests {
         #expect(metrics.transactionMetrics.map(\.request.url) == [rig.url("/to")])
     }
 
-    @Test("Own delegates that don't implement them pass them on")
+    @Test("A task's own delegate that doesn't implement the method passes the metrics on")
     func passedOn() async throws {
         final class Nothing: NSObject, URLSessionTaskDelegate {}
         let ofSession = TimelineDelegate()
@@ -105,7 +105,7 @@ struct MetricsDeliveryTests {
         #expect(ofSession.story == ["created", "metrics"])
     }
 
-    @Test("Tasks that fail, in the middle or before their first request, have them too", arguments: [true, false])
+    @Test("Tasks that fail, in the middle or before their first request, have metrics too", arguments: [true, false])
     func failed(beginsLoading: Bool) async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .fault(.insideBody(after: 10, of: 20)) }
@@ -119,7 +119,7 @@ struct MetricsDeliveryTests {
         #expect(metrics.transactionMetrics.allSatisfy { $0.countOfResponseBodyBytesReceived == 10 })
     }
 
-    @Test("A cancelled task has them, with what it had received", arguments: [true, false])
+    @Test("A cancelled task has metrics, with what it had received", arguments: [true, false])
     func cancelled(isUnderWay: Bool) async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .pieces([.bytes("0123456789"), .never, .bytes("x")]) }
@@ -135,7 +135,7 @@ struct MetricsDeliveryTests {
         #expect(transactions.map(\.countOfResponseBodyBytesReceived) == (isUnderWay ? [10] : []))
     }
 
-    @Test("Without a delegate there is no one to gather them for, and async calls don't wait for the queue")
+    @Test("Without a delegate no metrics are gathered, and async calls don't wait for the queue")
     func unwatched() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

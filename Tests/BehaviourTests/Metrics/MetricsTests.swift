@@ -53,7 +53,7 @@ struct MetricsTests {
         #expect(transaction.countOfResponseBodyBytesAfterDecoding == 5)
     }
 
-    @Test("The request, the response, the protocol, both addresses and ports, and where it came from")
+    @Test("A transaction has its request, response and protocol, both addresses and ports, and its origin")
     func connection() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }
@@ -216,7 +216,10 @@ struct MetricsTests {
         #expect(transaction.connectStartDate == nil && transaction.remoteAddress == nil)
     }
 
-    @Test("HTTP/2 over TLS: the protocol, the handshake's dates, the version and the cipher suite", .needsTrust)
+    @Test(
+        "A transaction over HTTP/2 and TLS has the protocol, the handshake's dates, the version and the cipher suite",
+        .needsTrust
+    )
     func secure() async throws {
         let nginx = try Nginx.shared()
         let url = nginx.tls(NginxSite.smallPath).absoluteString

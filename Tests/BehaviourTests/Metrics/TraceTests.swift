@@ -36,7 +36,7 @@ struct TraceTests {
         var text: String { entries.value.map(\.event.text).joined(separator: "\n") }
     }
 
-    @Test("It tells what goes out and comes in, line by line, and what libcurl does, but no bodies")
+    @Test("The trace tells what goes out and comes in, line by line, and what libcurl does, but no bodies")
     func story() async throws {
         let log = Log()
         let rig = try Rig { _ in
@@ -61,7 +61,7 @@ struct TraceTests {
         #expect(log.entries.value.contains { $0.event.description == "< X-A: b" })
     }
 
-    @Test("Bodies come where they are wanted")
+    @Test("The trace has bodies if the program wants them")
     func bodies() async throws {
         let log = Log()
         let rig = try Rig { _ in
@@ -77,7 +77,7 @@ struct TraceTests {
         #expect(log.lines(.bodyIn).joined() == "the body")
     }
 
-    @Test("Each task's events are its own, over all its hops")
+    @Test("Each event of the trace names its task, over all its hops")
     func tasks() async throws {
         let log = Log()
         let rig = try Rig { request in
@@ -108,7 +108,7 @@ struct TraceTests {
 
     private static let secretFields = ["Cookie": "a=s3cret", "X-Api-Key": "s3cret"]
 
-    @Test("Credentials are taken out")
+    @Test("Credentials are taken out of the trace")
     func credentials() async throws {
         let log = Log()
         let rig = try Rig { _ in
@@ -135,7 +135,7 @@ struct TraceTests {
         #expect(log.lines(.headerIn).contains("Location: http://<redacted>@elsewhere.test/"))
     }
 
-    @Test("They stay where that is wanted")
+    @Test("Credentials stay in the trace if the program wants them")
     func unredacted() async throws {
         let log = Log()
         let rig = try Rig { _ in
@@ -149,7 +149,7 @@ struct TraceTests {
         #expect(log.lines(.headerOut).contains("Cookie: a=s3cret"))
     }
 
-    @Test("They are taken out of HTTP/2's heads as well, and of libcurl's words about them")
+    @Test("Credentials are taken out of HTTP/2's heads as well, and of libcurl's words about them")
     func http2() async throws {
         let nginx = try Nginx.shared()
         let authority = nginx.site.authority.path
@@ -171,7 +171,7 @@ struct TraceTests {
         #expect(!log.text.contains(Data("me:s3cret".utf8).base64EncodedString()))
     }
 
-    @Test("And out of a head that is too large to go out at once")
+    @Test("Credentials are taken out of a head that is too large to go out at once")
     func largeHead() async throws {
         var options = LoopbackServer.Options()
         options.headLimit = 2 << 20
@@ -196,7 +196,7 @@ struct TraceTests {
         #expect(!log.text.contains("s3cret"))
     }
 
-    @Test("So are passwords of FTP")
+    @Test("Passwords of FTP are taken out of the trace")
     func ftp() async throws {
         let server = try ScriptedFTPServer(Data("hello".utf8))
         defer { server.stop() }
@@ -213,7 +213,7 @@ struct TraceTests {
 
     // MARK: - Its road
 
-    @Test("A handler that blocks holds up no transfer")
+    @Test("A trace handler that blocks holds up no transfer")
     func blocking() async throws {
         let gate = Gate()
         let rig = try Rig { _ in

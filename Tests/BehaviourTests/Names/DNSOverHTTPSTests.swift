@@ -34,7 +34,7 @@ struct DNSOverHTTPSTests {
         }
     }
 
-    @Test("The names are asked of the server, and an address serves a while")
+    @Test("Names are looked up over HTTPS, and an address is used for a while")
     func lookup() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -51,7 +51,7 @@ struct DNSOverHTTPSTests {
         #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
     }
 
-    @Test("With a lifetime of zero each connection asks anew")
+    @Test("With a lifetime of zero each connection looks the name up anew")
     func lifetime() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -82,7 +82,7 @@ struct DNSOverHTTPSTests {
         #expect(Self.names(askedOf: resolver) == ["somewhere.test"])
     }
 
-    @Test("What libcurl trusts when it asks the server is added to no session's authorities")
+    @Test("The authorities that libcurl trusts when it asks the DNS server are added to no session's")
     func separateAuthorities() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -103,7 +103,7 @@ struct DNSOverHTTPSTests {
         #expect(other.text == NginxSite.smallText, "\(String(describing: other.error))")
     }
 
-    @Test("A server whose certificate isn't trusted isn't asked, and nobody else is")
+    @Test("A DNS server whose certificate isn't trusted isn't asked, and no other server is")
     func untrusted() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -139,7 +139,7 @@ struct DNSOverHTTPSTests {
         })
     }
 
-    @Test("The server is asked directly where the session has a SOCKS proxy, which gets the address")
+    @Test("The DNS server is asked directly if the session has a SOCKS proxy, which gets the address")
     func socksProxy() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -157,7 +157,7 @@ struct DNSOverHTTPSTests {
         #expect(heard.value.dropFirst().first == Data([5, 1, 0, 1, 127, 0, 0, 1, 0, 81]))
     }
 
-    @Test("It is asked directly for the name of an HTTP proxy, and not for the host's")
+    @Test("The DNS server is asked directly for an HTTP proxy's name, and not for the host's")
     func httpProxy() async throws {
         let (nginx, resolver) = (try Nginx.shared(), try Self.resolver())
         defer { resolver.stop() }
@@ -176,7 +176,7 @@ struct DNSOverHTTPSTests {
         #expect(proxy.server.connectionCount == 1)
     }
 
-    @Test("It is asked through the environment's proxy for https, even if the request itself has none")
+    @Test("The DNS server is asked through the environment's proxy for https, even if the request itself has none")
     func environmentProxy() async throws {
         let resolver = try Self.resolver()
         defer { resolver.stop() }

@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("From where connections are made", .timeLimit(.minutes(1)))
+@Suite("The local end of connections", .timeLimit(.minutes(1)))
 struct LocalEndTests {
     private struct Client {
         let address: String
@@ -19,7 +19,7 @@ struct LocalEndTests {
         return Client(address: String(words[0]), port: try #require(Int(words[1])))
     }
 
-    @Test("From an address of this machine")
+    @Test("Connections are made from the address that the program names")
     func address() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest { $0.curl.names.localEnd = .address("127.0.0.7") }
@@ -27,7 +27,7 @@ struct LocalEndTests {
         #expect(try await client(session, nginx).address == "127.0.0.7")
     }
 
-    @Test("A host may have its own")
+    @Test("A host's local end goes before the session's")
     func host() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest {
@@ -38,7 +38,7 @@ struct LocalEndTests {
         #expect(try await client(session, nginx).address == "127.0.0.8")
     }
 
-    @Test("From a port of a range, with an address and without")
+    @Test("Connections are made from a port of the range that the program names, with an address and without")
     func ports() async throws {
         let nginx = try Nginx.shared()
         let first = try LoopbackServer.unusedPort()
@@ -50,7 +50,7 @@ struct LocalEndTests {
         }
     }
 
-    @Test("A port that is taken is none")
+    @Test("A connection from a port that is taken fails")
     func takenPort() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         let rig = Rig(server) { $0.curl.names.localEnd = .address("127.0.0.1", ports: server.port...server.port) }
@@ -60,7 +60,7 @@ struct LocalEndTests {
         #expect(rig.server.connectionCount == 0)
     }
 
-    @Test("From an interface, which must exist")
+    @Test("Connections are made from the interface that the program names, which must exist")
     func interface() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest {

@@ -42,7 +42,7 @@ struct NamesTests {
         }
     }
 
-    @Test("The next address is tried where nobody listens at the first")
+    @Test("The next address is tried if nothing listens at the first")
     func severalAddresses() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -55,7 +55,7 @@ struct NamesTests {
         #expect(result.text == "hello", "\(String(describing: result.error))")
     }
 
-    @Test("Addresses of its own never grow old, however many connections there are")
+    @Test("A host's own addresses never grow old, however many connections there are")
     func lasting() async throws {
         let rig = try Rig { _ in
             .text("hello").closing()
@@ -70,7 +70,7 @@ struct NamesTests {
         #expect(rig.server.connectionCount == 5)
     }
 
-    @Test("Each host and port has its own")
+    @Test("Each host and port can lead to a place of its own")
     func ports() async throws {
         let one = try LoopbackServer { _ in .text("one") }
         defer { one.stop() }
@@ -106,7 +106,7 @@ struct NamesTests {
         #expect(transaction.remotePort == "\(rig.server.port)")
     }
 
-    @Test("A redirect's next host has its own place")
+    @Test("The host that a redirect leads to has its own place")
     func redirect() async throws {
         let end = try LoopbackServer { _ in .text("end") }
         defer { end.stop() }

@@ -40,7 +40,7 @@ struct UnixSocketTests {
         #expect(server.connectionCount == 1)
     }
 
-    @Test("So does one for an abstract socket")
+    @Test("A URL can name an abstract socket")
     func abstract() async throws {
         let server = try LoopbackServer(unixSocket: .abstract("CurlNetworking \(UUID().uuidString)")) { _ in
             .text("hello")
@@ -89,7 +89,7 @@ struct UnixSocketTests {
         #expect(await second.text == "two")
     }
 
-    @Test("nginx answers over one, and over one with TLS, as localhost")
+    @Test("nginx answers over a Unix socket as localhost, with TLS and without")
     func nginx() async throws {
         let nginx = try Nginx.shared()
         let authority = nginx.site.authority.path
@@ -182,7 +182,10 @@ struct UnixSocketTests {
 
     // MARK: - Redirects
 
-    @Test("A server can't lead into a socket, neither from TCP nor from another socket", arguments: [false, true])
+    @Test(
+        "A server's redirect can't lead into a socket, neither from TCP nor from another socket",
+        arguments: [false, true]
+    )
     func redirectInto(isFromSocket: Bool) async throws {
         let inner = try server("inner") { _ in .text("secret") }
         defer { inner.stop() }
@@ -197,7 +200,7 @@ struct UnixSocketTests {
         #expect(inner.connectionCount == 0)
     }
 
-    @Test("Nor into a socket that is set for a host, which leads within itself all the same")
+    @Test("Redirects can't lead into a socket that is set for a host, but may stay within it")
     func redirectIntoConfigured() async throws {
         let inner = try server("inner") { request in
             request.path == "/" ? .redirect(to: "/secret") : .text("secret")
@@ -215,7 +218,7 @@ struct UnixSocketTests {
     }
 
     @Test(
-        "A server on a socket leads within it, by path and by the name that it is told",
+        "A redirect may stay within a socket, by path and by the name that the server is told",
         arguments: ["", "http://localhost"]
     )
     func redirectWithin(prefix: String) async throws {
@@ -232,7 +235,7 @@ struct UnixSocketTests {
         #expect(server.requests.map { $0.header("Authorization") } == ["secret", "secret"])
     }
 
-    @Test("One that leads out takes no credentials along")
+    @Test("A redirect that leads out of a socket takes no credentials along")
     func redirectOut() async throws {
         let outer = try LoopbackServer { _ in .text("outside") }
         defer { outer.stop() }
@@ -265,7 +268,7 @@ struct UnixSocketTests {
 
     // MARK: - Errors
 
-    @Test("Nobody there is nobody to connect to")
+    @Test("A socket that isn't there is cannotConnectToHost")
     func nobody() async throws {
         let text = "http+unix://" + path("nobody").replacingOccurrences(of: "/", with: "%2F")
         let session = URLSession.forTest()

@@ -7,7 +7,7 @@ import Testing
 struct NginxLargeTests {
     static let allowedGrowth = 60 << 20
 
-    @Test("300 MB to a file")
+    @Test("Downloading 300 MB to a file keeps memory flat")
     func file() async throws {
         let nginx = try Nginx.shared()
         let load = try await LargeLoad("file", nginx.plain(NginxSite.largePath).absoluteString)
@@ -18,7 +18,7 @@ struct NginxLargeTests {
         #expect(load.growth < Self.allowedGrowth)
     }
 
-    @Test("300 MB in chunks")
+    @Test("Reading 300 MB in chunks keeps memory flat")
     func chunks() async throws {
         let nginx = try Nginx.shared()
         let load = try await LargeLoad("bytes", nginx.plain(NginxSite.largePath).absoluteString)
@@ -28,7 +28,7 @@ struct NginxLargeTests {
         #expect(load.growth < Self.allowedGrowth)
     }
 
-    @Test("100 MB put from a file")
+    @Test("Uploading 100 MB from a file keeps memory flat")
     func upload() async throws {
         let nginx = try Nginx.shared()
         let directory = try TemporaryDirectory()

@@ -86,7 +86,7 @@ struct NginxTests {
         #expect(result.response?.value(forHTTPHeaderField: "Content-Encoding") == "gzip")
     }
 
-    @Test("And so it does in a download")
+    @Test("A compressed body arrives decoded in a download")
     func gzipDownload() async throws {
         let nginx = try Nginx.shared()
         let (file, _) = try await URLSession.forTest().download(from: nginx.plain("/gzip" + NginxSite.textPath))

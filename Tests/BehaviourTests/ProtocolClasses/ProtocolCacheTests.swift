@@ -61,7 +61,10 @@ struct ProtocolCacheTests {
         #expect(await session.load(network.url("/a")).text == "loaded")
     }
 
-    @Test("What the class allows is stored, and given to the next object", arguments: ["/a", "/explicit", "/memory"])
+    @Test(
+        "A response that the class allows to be stored is given to the next object",
+        arguments: ["/a", "/explicit", "/memory"]
+    )
     func stores(path: String) async throws {
         let network = MockNetwork { _ in }
         let session = session(network)
@@ -85,7 +88,7 @@ struct ProtocolCacheTests {
     }
 
     @Test(
-        "What is stored for another user, or is another variant, isn't given to the next object",
+        "A response that is stored for another user, or is another variant, isn't given to the next object",
         arguments: [("/a", "Authorization"), ("/varies", "X-Kind")]
     )
     func variants(path: String, field: String) async throws {
@@ -108,7 +111,7 @@ struct ProtocolCacheTests {
         #expect(await session.load(request).text == "loaded")
     }
 
-    @Test("What it doesn't allow is not stored, nor what is no GET, a download's, an upload's, or broken off")
+    @Test("A response is stored only if the class allows it, and only for a complete GET of a data task")
     func storesNot() async throws {
         let network = MockNetwork { load in
             if load.request.url?.path == "/broken" {

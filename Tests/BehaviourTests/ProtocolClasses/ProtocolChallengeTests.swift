@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Challenges that a program's own protocol class asks", .timeLimit(.minutes(1)))
+@Suite("Challenges of a program's own protocol class", .timeLimit(.minutes(1)))
 struct ProtocolChallengeTests {
     /// Takes the answer in a class's name, and goes on with it as its load's answer.
     private final class Sender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
@@ -71,7 +71,7 @@ struct ProtocolChallengeTests {
     private static let credential = URLCredential(user: "user", password: "secret", persistence: .none)
 
     @Test(
-        "The task's delegate answers, and the class's sender hears it",
+        "The task's delegate answers a class's challenge, and the challenge's sender gets the answer",
         arguments: [
             (.useCredential, true, "user:secret"), (.useCredential, false, "none"),
             (.performDefaultHandling, false, "default"), (.rejectProtectionSpace, false, "reject"),
@@ -99,7 +99,7 @@ struct ProtocolChallengeTests {
         #expect(asked.task == task.taskIdentifier)
     }
 
-    @Test("The challenge's own sender answers as well, the older way")
+    @Test("A class's challenge can be answered through its sender as well")
     func olderWay() async throws {
         let answers = Watched<[String]>([])
         let network = Self.network(answers)
@@ -112,7 +112,7 @@ struct ProtocolChallengeTests {
         #expect(data == Data("user:secret".utf8))
     }
 
-    @Test("Cancelling it cancels the task, and the sender hears of it")
+    @Test("Cancelling a class's challenge cancels the task, and the sender hears of it")
     func cancelled() async throws {
         let answers = Watched<[String]>([])
         let network = Self.network(answers)
@@ -125,7 +125,7 @@ struct ProtocolChallengeTests {
         try await network.stops.wait { $0 == 1 }
     }
 
-    @Test("With nobody to ask it is the default handling")
+    @Test("A class's challenge gets the default handling if there is no delegate")
     func nobody() async throws {
         let network = Self.network(Watched([]))
         let session = network.session()
@@ -134,7 +134,7 @@ struct ProtocolChallengeTests {
     }
 
     @Test(
-        "A connection's challenge is the session's, any other the task's",
+        "A class's challenge about a connection goes to the session's method, and any other to the task's",
         arguments: [
             (NSURLAuthenticationMethodHTTPDigest, "task:"), (NSURLAuthenticationMethodNTLM, "session:"),
             ("NSURLAuthenticationMethodServerTrust", "session:"),
@@ -165,7 +165,7 @@ struct ProtocolChallengeTests {
         #expect(await session.load(network.url()).text == expected)
     }
 
-    @Test("What the class takes back needs no answer, and gets none")
+    @Test("A challenge that the class takes back needs no answer, and gets none")
     func takenBack() async throws {
         let answers = Watched<[String]>([])
         let network = Self.network(answers, takesBack: true)
@@ -179,7 +179,7 @@ struct ProtocolChallengeTests {
         #expect(answers.value.isEmpty)
     }
 
-    @Test("What the class takes back while the task is suspended is put to nobody")
+    @Test("A challenge that the class takes back while the task is suspended isn't put to the delegate")
     func takenBackWhileSuspended() async throws {
         let loads = Watched<MockProtocol?>(nil)
         let network = MockNetwork { load in loads.update { $0 = load } }

@@ -43,7 +43,7 @@ struct ProtocolChoiceTests {
 
     private func text(_ session: URLSession, _ url: URL) async -> String? { await session.load(url).text }
 
-    @Test("The first in the configuration's order that takes it")
+    @Test("The first class in the configuration's order that takes a request loads it")
     func order() async throws {
         let network = MockNetwork { $0.answer("mock") }
         let session = network.session(classes: [First.self, Second.self, MockProtocol.self])
@@ -79,7 +79,7 @@ struct ProtocolChoiceTests {
         #expect(try Data(contentsOf: file) == Data("by task".utf8))
     }
 
-    @Test("The canonical request is the object's and the task's, the original one stays")
+    @Test("The object and the task have the canonical request, and the task's original request stays")
     func canonical() async throws {
         let network = MockNetwork { $0.answer("mock") }
         let delegate = RecordingDelegate()

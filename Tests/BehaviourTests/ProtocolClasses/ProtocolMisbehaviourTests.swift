@@ -13,7 +13,7 @@ struct ProtocolMisbehaviourTests {
         return await session.load(network.url())
     }
 
-    @Test("Two responses: the first counts")
+    @Test("The first of two responses counts")
     func twoResponses() async {
         let result = await load { load in
             load.respond(201)
@@ -26,7 +26,7 @@ struct ProtocolMisbehaviourTests {
         #expect(result.text == "ab")
     }
 
-    @Test("Data before the response: it comes behind it, to a delegate as well")
+    @Test("Data that a class sends before the response comes after it")
     func earlyData() async throws {
         let script: MockNetwork.Script = { load in
             load.send("early ")
@@ -45,7 +45,7 @@ struct ProtocolMisbehaviourTests {
         #expect(try await delegate.completeStory() == ["created", "response", "data", "metrics", "completed"])
     }
 
-    @Test("No response at all: data and files come with a plain one")
+    @Test("Data without a response comes with a plain one")
     func noResponse() async throws {
         let network = MockNetwork { load in
             load.send("data alone")
@@ -66,14 +66,14 @@ struct ProtocolMisbehaviourTests {
         #expect(text == "data alone")
     }
 
-    @Test("Nothing but the end: an empty body")
+    @Test("A load that only ends has an empty body")
     func onlyEnd() async {
         let result = await load { $0.finish() }
         #expect(result.error == nil)
         #expect(result.data == Data())
     }
 
-    @Test("Finishing twice, failing after it, and finishing after a failure: the first end counts")
+    @Test("The first end of a load counts, be it a success or a failure")
     func endsTwice() async {
         let finished = await load { load in
             load.answer("good")
@@ -91,7 +91,7 @@ struct ProtocolMisbehaviourTests {
         #expect(failed.error?.code == .badURL)
     }
 
-    @Test("It may report from any thread, from many at once, and before startLoading has returned")
+    @Test("A class may report from any thread, from many at once, and before startLoading has returned")
     func threads() async {
         let result = await load { load in
             load.respond()
@@ -104,7 +104,7 @@ struct ProtocolMisbehaviourTests {
         #expect(result.text == String(repeating: "12345", count: 200) + "end")
     }
 
-    @Test("What it reports after it was told to stop goes nowhere")
+    @Test("What a class reports after it was told to stop doesn't count")
     func afterStop() async throws {
         let loads = Watched<[MockProtocol]>([])
         let network = MockNetwork { load in loads.update { $0.append(load) } }
@@ -132,7 +132,7 @@ struct ProtocolMisbehaviourTests {
         try await network.stops.wait { $0 == 2 }
     }
 
-    @Test("One that never calls back times out, idle or in all, and is told to stop", arguments: [true, false])
+    @Test("A class that never finishes times out, idle or in all, and is told to stop", arguments: [true, false])
     func silent(isIdle: Bool) async throws {
         let network = MockNetwork { $0.respond() }
         let session = network.session { configuration in
@@ -147,7 +147,7 @@ struct ProtocolMisbehaviourTests {
         try await network.stops.wait { $0 == 1 }
     }
 
-    @Test("One that can't decide holds up its task alone, and the task can be cancelled")
+    @Test("A class that can't decide about a request holds up no other task, and its task can be cancelled")
     func undecided() async throws {
         final class Undecided: MockProtocol, @unchecked Sendable {
             static let (asked, answer) = (Gate(), Gate())
@@ -171,7 +171,7 @@ struct ProtocolMisbehaviourTests {
         #expect(network.requests.value.map(\.url?.path) == ["/other", "/other"])
     }
 
-    @Test("One that implements nothing fails its task")
+    @Test("A class that implements nothing fails its task")
     func nothing() async {
         final class Nothing: URLProtocol, @unchecked Sendable {
             override class func canInit(with request: URLRequest) -> Bool { true }
@@ -182,7 +182,7 @@ struct ProtocolMisbehaviourTests {
         #expect(result.error?.code == .unsupportedURL)
     }
 
-    @Test("While its task is suspended nothing is delivered, nobody is told to stop, and then all of it comes")
+    @Test("A task that is suspended at its response gets all that its class has reported once it is resumed")
     func suspended() async throws {
         let network = MockNetwork { $0.answer("everything") }
         let suspended = Gate()
@@ -202,7 +202,7 @@ struct ProtocolMisbehaviourTests {
         try await network.stops.wait { $0 == 1 }
     }
 
-    @Test("Suspended before it is begun, a class is not asked; cancelled then, it never is")
+    @Test("No class is asked about a task that is cancelled before it begins")
     func suspendedBefore() async throws {
         let network = MockNetwork { $0.answer("fine") }
         let delegate = RecordingDelegate()

@@ -16,7 +16,7 @@ struct ProtocolRedirectTests {
         }
     }
 
-    @Test("It is followed, the class asked anew, and the object told to stop")
+    @Test("A class's redirect is followed, the class asked anew, and the object told to stop")
     func followed() async throws {
         let network = Self.network()
         let session = network.session()
@@ -29,7 +29,7 @@ struct ProtocolRedirectTests {
     }
 
     @Test(
-        "The delegate is asked, on its queue, and follows, changes or refuses",
+        "The delegate is asked about a class's redirect on its queue, and follows, changes or refuses it",
         arguments: ["follow", "change", "refuse"]
     )
     func delegate(answer: String) async throws {
@@ -64,7 +64,7 @@ struct ProtocolRedirectTests {
         }
     }
 
-    @Test("A refused one is the response of async calls, handlers and downloads")
+    @Test("A refused redirect is the response of async calls, handlers and downloads")
     func refused() async throws {
         let network = Self.network()
         let session = network.session(delegate: DecidingDelegate(onRedirect: { $0.answer(nil) }))
@@ -100,7 +100,7 @@ struct ProtocolRedirectTests {
         #expect(network.requests.value.count == 3)
     }
 
-    @Test("It may lead to the network, and from there on the network's rules hold")
+    @Test("A class's redirect may lead to the network, and from there on the network's rules hold")
     func toNetwork() async throws {
         let server = try LoopbackServer { request in
             request.path == "/"
@@ -142,7 +142,7 @@ struct ProtocolRedirectTests {
         #expect(network.requests.value[0].value(forHTTPHeaderField: "Authorization") == "Bearer secret")
     }
 
-    @Test("Without end it is too many, after twenty")
+    @Test("A class's redirects end after twenty")
     func tooMany() async throws {
         let network = MockNetwork { $0.redirect(to: $0.request.url) }
         let session = network.session()
@@ -152,7 +152,7 @@ struct ProtocolRedirectTests {
     }
 
     @Test(
-        "It doesn't lead to this machine's files and sockets, nor to nowhere",
+        "A class's redirect can't lead to files, Unix sockets or unknown schemes",
         arguments: [
             "file:///etc/passwd", "data:,a", "x://a/", "http+unix://%2Frun%2Fnobody.sock/", "https+unix://%40nobody/",
             "http://socket.test/",
@@ -198,7 +198,7 @@ struct ProtocolRedirectTests {
         #expect(network.requests.value.count == 1)
     }
 
-    @Test("One without a URL fails")
+    @Test("A class's redirect without a URL fails the task")
     func nowhere() async throws {
         let network = MockNetwork { $0.redirect(to: nil) }
         let session = network.session()

@@ -15,7 +15,7 @@ struct ProtocolTaskTests {
         }
     }
 
-    @Test("Data by handler, async, and as bytes")
+    @Test("A class loads data for handlers, for async calls, and as bytes")
     func data() async throws {
         let network = Self.network()
         let session = network.session()
@@ -34,7 +34,7 @@ struct ProtocolTaskTests {
         try await network.stops.wait { $0 == 3 }
     }
 
-    @Test("Downloads by handler and async, to files")
+    @Test("A class loads files for downloads with handlers and async downloads")
     func downloads() async throws {
         let network = Self.network()
         let session = network.session()
@@ -50,7 +50,7 @@ struct ProtocolTaskTests {
         #expect(content == Data("from you".utf8))
     }
 
-    @Test("The delegate of a data task hears the usual")
+    @Test("The delegate of a data task that a class loads hears the usual messages")
     func dataDelegate() async throws {
         let network = Self.network()
         let delegate = TimelineDelegate()
@@ -64,7 +64,7 @@ struct ProtocolTaskTests {
         #expect(transactions.first?.fetchStartDate != nil)
     }
 
-    @Test("The delegate of a download task hears the usual")
+    @Test("The delegate of a download task that a class loads gets its file")
     func downloadDelegate() async throws {
         let network = Self.network()
         let delegate = RecordingDelegate()
@@ -151,7 +151,7 @@ struct ProtocolTaskTests {
         #expect(source.record.value.body == Data("streamed".utf8))
     }
 
-    @Test("A streamed upload whose delegate has no stream is the class's business")
+    @Test("A class loads a streamed upload even if the delegate has no stream")
     func streamedUploadWithout() async throws {
         let network = MockNetwork { $0.answer($0.request.httpBodyStream == nil ? "none" : "some") }
         let source = StreamSource { _ in nil }
@@ -162,7 +162,7 @@ struct ProtocolTaskTests {
         #expect(source.record.value.body == Data("none".utf8))
     }
 
-    @Test("The task is the object's, and knows its object's request")
+    @Test("The object has its task, whose current request is the object's")
     func task() async throws {
         let identifiers = Watched<[Int?]>([])
         let network = MockNetwork { load in
@@ -193,7 +193,7 @@ struct ProtocolTaskTests {
         #expect(thrown == sent && thrown.map { $0 as NSError } == sent as NSError)
     }
 
-    @Test("Its error is the task's, of whatever type", arguments: [0, 1, 2])
+    @Test("A class's error is the task's, of whatever type", arguments: [0, 1, 2])
     func errors(kind: Int) async throws {
         struct Own: Error, Equatable { let number: Int }
         let network = MockNetwork { load in
@@ -242,7 +242,7 @@ struct ProtocolTaskTests {
         #expect(handled)
     }
 
-    @Test("What no class takes is the network's, with its cookies and its cache")
+    @Test("A request that no class takes goes to the network, with its cookies and its cache")
     func network() async throws {
         let network = Self.network()
         let server = try LoopbackServer { request in

@@ -63,7 +63,7 @@ struct ProtocolThreadTests {
         try await Nested.ended.wait()
     }
 
-    @Test("While one runs the loop, other objects of its thread hear that they are to stop")
+    @Test("While one object runs the loop, others of its thread are told to stop")
     func nestedStop() async throws {
         final class Pair: MockProtocol, @unchecked Sendable {
             static let (started, stopped) = (Watched(0), Watched<[String]>([]))
@@ -193,7 +193,7 @@ struct ProtocolThreadTests {
         for task in tasks { #expect(await task.value.text == "fine") }
     }
 
-    @Test("Nor does one that blocks when it is stopped, on a thread without loads")
+    @Test("A load that blocks when it is stopped holds up no later load")
     func blockedStop() async throws {
         final class Stopping: MockProtocol, @unchecked Sendable {
             static let gate = Gate()

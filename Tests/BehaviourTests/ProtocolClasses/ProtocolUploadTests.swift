@@ -39,7 +39,7 @@ struct ProtocolUploadTests {
         #expect(requests.map { $0.value(forHTTPHeaderField: "X-Key") } == ["k"])
     }
 
-    @Test("What the session asks and sends to resume an upload is offered to no class")
+    @Test("Requests that the session makes to resume an upload are offered to no class")
     func questions() async throws {
         let rig = try UploadRig(heldAt: 300_000, cuts: [600_000])
         defer { rig.stop() }

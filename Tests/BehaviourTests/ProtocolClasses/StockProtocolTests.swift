@@ -82,7 +82,7 @@ private final class Least: FoundationNetworking.URLProtocol {
 
 @Suite("A protocol class of the stock module's", .timeLimit(.minutes(1)))
 struct StockProtocolTests {
-    @Test("It answers tasks of every kind")
+    @Test("A stock protocol class answers tasks of every kind")
     func answers() async throws {
         let observed = Observed { $0.answer("from stock") }
         let session = observed.session()
@@ -100,7 +100,7 @@ struct StockProtocolTests {
         #expect(lines == ["from stock"])
     }
 
-    @Test("What it takes never reaches the network, and what it doesn't take does")
+    @Test("Only requests that the stock class doesn't take reach the network")
     func network() async throws {
         final class Port: FoundationNetworking.URLProtocol {
             override class func canInit(with request: URLRequest) -> Bool { request.url?.path == "/mocked" }
@@ -118,7 +118,7 @@ struct StockProtocolTests {
         #expect(await rig.session.load(rig.url("/other")).text == "real")
     }
 
-    @Test("It may lack what the stock module never calls")
+    @Test("A stock class may lack the methods that the stock module never calls")
     func least() async throws {
         let session = URLSession.forTest { $0.protocolClasses = [Least.self] }
         defer { session.invalidateAndCancel() }
@@ -126,7 +126,7 @@ struct StockProtocolTests {
         #expect(data == Data("least".utf8))
     }
 
-    @Test("It is told to stop when its task ends before it does, and not after its own end")
+    @Test("A stock class is told to stop when its task ends before it does, and not after its own end")
     func stops() async throws {
         let observed = Observed { load in if load.request.url?.path == "/answered" { load.answer("") } }
         let delegate = RecordingDelegate()
@@ -143,7 +143,7 @@ struct StockProtocolTests {
         try await observed.stops.wait { $0 == 1 }
     }
 
-    @Test("Its object has a task of the same kind and number, which passes on a cancellation")
+    @Test("A stock class's object has a task of the right kind, which passes on a cancellation")
     func tasks() async throws {
         let observed = Observed { load in
             if load.request.url?.path == "/cancel" { load.task?.cancel() } else { load.answer("") }
@@ -160,7 +160,7 @@ struct StockProtocolTests {
         #expect(await session.load(observed.url("/cancel")).error?.code == .cancelled)
     }
 
-    @Test("It may decide by the task")
+    @Test("A stock class may decide by the task")
     func decidesByTask() async throws {
         final class ByTask: FoundationNetworking.URLProtocol {
             override class func canInit(with task: FoundationNetworking.URLSessionTask) -> Bool {
@@ -182,7 +182,7 @@ struct StockProtocolTests {
         #expect(await session.load(try #require(URL(string: "own://by-task.test/"))).error?.code == .unsupportedURL)
     }
 
-    @Test("It sees an upload's body, the session's fields and the stored cookies")
+    @Test("A stock class sees an upload's body, the session's fields and the stored cookies")
     func request() async throws {
         let observed = Observed { load in load.answer(String(decoding: load.request.httpBody ?? Data(), as: UTF8.self))
         }
@@ -201,7 +201,7 @@ struct StockProtocolTests {
         #expect(observed.requests.value.map { $0.value(forHTTPHeaderField: "Cookie") } == ["name=value"])
     }
 
-    @Test("Its redirects are followed, its errors are the task's own, its responses are cached")
+    @Test("A stock class's redirects are followed, its errors are the task's own, and its responses are cached")
     func reports() async throws {
         struct Own: Error {}
         let observed = Observed { load in
@@ -235,7 +235,7 @@ struct StockProtocolTests {
         #expect(await session.load(observed.url("/cached")).text == "stored")
     }
 
-    @Test("Its challenges are put to the delegate, and its sender hears the answer")
+    @Test("A stock class's challenges are put to the delegate, and their sender gets the answer")
     func challenges() async throws {
         final class Sender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
             // @unchecked: never changes.
@@ -278,7 +278,7 @@ struct StockProtocolTests {
         #expect(delegate.body(of: task) == Data("somebody".utf8))
     }
 
-    @Test("It can be registered with the shared session")
+    @Test("A stock class can be registered with the shared session")
     func registered() async throws {
         let observed = Observed { $0.answer("from stock") }
         #expect(URLProtocol.registerClass(Stock.self))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("FTP through an HTTP proxy", .timeLimit(.minutes(1)))
 struct FTPThroughHTTPTests {
-    @Test("A proxy that wants a credential is refused: nobody is asked for one that couldn't be sent")
+    @Test("A proxy that wants a credential fails the task, and the delegate isn't asked for one that couldn't be sent")
     func challenge() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }

@@ -18,7 +18,7 @@ struct ProxyAuthorizationFieldTests {
         if place == .session { configuration.httpAdditionalHeaders = ["Proxy-Authorization": token] }
     }
 
-    @Test("No server sees it without a proxy, nor what it redirects to", arguments: Place.allCases)
+    @Test("No server sees the field without a proxy, nor does a server that it redirects to", arguments: Place.allCases)
     func direct(place: Place) async throws {
         let rig = try Rig {
             $0.path == "/" ? .redirect(to: "/there") : .text("fine")
@@ -30,7 +30,7 @@ struct ProxyAuthorizationFieldTests {
         #expect(rig.server.requests.map { $0.header("Proxy-Authorization") } == [nil, nil])
     }
 
-    @Test("An HTTP proxy sees it, where it sees the request", arguments: Place.allCases)
+    @Test("An HTTP proxy that sees the request sees the field", arguments: Place.allCases)
     func openly(place: Place) async throws {
         let proxy = try ScriptedProxy()
         defer { proxy.stop() }
@@ -41,7 +41,7 @@ struct ProxyAuthorizationFieldTests {
         #expect(proxy.shown == [Self.token])
     }
 
-    @Test("With a tunnel the proxy sees it, and the server doesn't", arguments: Place.allCases)
+    @Test("With a tunnel the proxy sees the field, and the server doesn't", arguments: Place.allCases)
     func tunnel(place: Place) async throws {
         let proxy = try ScriptedProxy()
         defer { proxy.stop() }
@@ -54,7 +54,7 @@ struct ProxyAuthorizationFieldTests {
         #expect(!proxy.tunnelled.value[0].lowercased().contains("proxy-authorization"))
     }
 
-    @Test("A host that is excepted from the proxy doesn't see it", arguments: Place.allCases)
+    @Test("A host that is excepted from the proxy doesn't see the field", arguments: Place.allCases)
     func exception(place: Place) async throws {
         let server = try LoopbackServer { _ in .text("directly") }
         defer { server.stop() }
@@ -68,7 +68,7 @@ struct ProxyAuthorizationFieldTests {
         #expect(server.requests.map { $0.header("Proxy-Authorization") } == [nil])
     }
 
-    @Test("Through SOCKS nobody sees it", arguments: Place.allCases)
+    @Test("No server sees the field through a SOCKS proxy", arguments: Place.allCases)
     func socks(place: Place) async throws {
         let server = try LoopbackServer { _ in .text("fine") }
         defer { server.stop() }

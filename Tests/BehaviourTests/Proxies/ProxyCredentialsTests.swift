@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Credentials set for a proxy", .timeLimit(.minutes(1)))
 struct ProxyCredentialsTests {
-    @Test("They answer its challenge before anybody is asked, and then go ahead")
+    @Test("A proxy's credentials answer its challenge without a question, and are sent ahead from then on")
     func answering() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -20,7 +20,7 @@ struct ProxyCredentialsTests {
         #expect(delegate.challenges.value.isEmpty)
     }
 
-    @Test("Where they are wrong, the delegate is asked")
+    @Test("If a proxy's credentials are wrong, the delegate is asked")
     func wrong() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -32,7 +32,7 @@ struct ProxyCredentialsTests {
         #expect(proxy.shown == [nil, Guard.token("user", "wrong"), Guard.token()])
     }
 
-    @Test("Where they are wrong and nobody knows better, its answer is delivered")
+    @Test("If a proxy's credentials are wrong and there is no delegate, the 407 is delivered")
     func delivered() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -42,7 +42,10 @@ struct ProxyCredentialsTests {
         #expect(result.response?.statusCode == 407 && result.text == "closed" && result.error == nil)
     }
 
-    @Test("They don't keep a response out of the cache, with a tunnel or without", arguments: [true, false])
+    @Test(
+        "A proxy's credentials don't keep a response out of the cache, with a tunnel or without",
+        arguments: [true, false]
+    )
     func cached(tunnel: Bool) async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -54,7 +57,7 @@ struct ProxyCredentialsTests {
         #expect(stored.text == text, "\(String(describing: stored.error))")
     }
 
-    @Test("A body goes out again behind the challenge")
+    @Test("A body is sent again after the proxy's challenge")
     func bodies() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -66,7 +69,7 @@ struct ProxyCredentialsTests {
         #expect(proxy.server.requests.map(\.text) == ["body", "body"])
     }
 
-    @Test("A redirect to another proxy's host takes none of them along, nor one past all proxies")
+    @Test("A redirect to a host of another proxy, or of none, takes none of the credentials along")
     func strangers() async throws {
         let server = try LoopbackServer { _ in .text("directly") }
         defer { server.stop() }
@@ -141,7 +144,7 @@ struct ProxyCredentialsTests {
         }
     }
 
-    @Test("A redirect from one of them to the other goes out as the other's user")
+    @Test("A redirect to a host with another user of the proxy goes out as that user")
     func redirectedUser() async throws {
         let (proxy, session) = try Self.twoUsers { request in
             request.target.contains("a.example") ? .redirect(to: "http://b.example/") : nil

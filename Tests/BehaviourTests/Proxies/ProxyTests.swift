@@ -19,7 +19,7 @@ struct ProxyTests {
         #expect(request.header("Proxy-Authorization") == nil)
     }
 
-    @Test("Connections to it are shared by hosts, told of by the metrics, and each host has its own limit")
+    @Test("Hosts share connections to a proxy, and each has its own limit")
     func connections() async throws {
         let gate = Gate()
         let proxy = try ScriptedProxy { $0.target.contains("slow") ? .text("slow").after([.waitFor(gate)]) : nil }
@@ -45,7 +45,7 @@ struct ProxyTests {
         #expect(proxy.server.connectionCount == 2)
     }
 
-    @Test("Some hosts have it, others don't, and their metrics say so")
+    @Test("A proxy may be for some hosts only, and the metrics say so")
     func hosts() async throws {
         let proxy = try ScriptedProxy()
         defer { proxy.stop() }
@@ -61,7 +61,7 @@ struct ProxyTests {
         #expect(metrics.transactionMetrics.map(\.isProxyConnection) == [false])
     }
 
-    @Test("The configuration's dictionary names it")
+    @Test("The configuration's dictionary names the proxy")
     func dictionary() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -91,7 +91,7 @@ struct ProxyTests {
 
     // MARK: - Failures
 
-    @Test("One that refuses connections")
+    @Test("A proxy that refuses connections is cannotConnectToHost")
     func unreachable() async throws {
         let settings = CurlOptions.ProxyServer(host: "127.0.0.1", port: try LoopbackServer.refusingPort())
         let session = URLSession.through(settings)
@@ -101,7 +101,7 @@ struct ProxyTests {
         #expect(error.localizedDescription.contains("\(settings.port)"))
     }
 
-    @Test("One whose name nobody knows")
+    @Test("A proxy whose name can't be resolved is cannotFindHost")
     func unresolvable() async throws {
         let session = URLSession.through(CurlOptions.ProxyServer(host: "proxy.invalid", port: 3128))
         defer { session.invalidateAndCancel() }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 // The proxy's certificate and that of `TLSNginx` have authorities of their own each.
-@Suite("Whom connections through a proxy over TLS trust", .timeLimit(.minutes(1)))
+@Suite("Trust in proxies over TLS", .timeLimit(.minutes(1)))
 struct ProxyTrustTests {
     private static func session(
         _ authority: URL,

@@ -45,7 +45,10 @@ struct ProxyTunnelTests {
         #expect(proxy.server.requests.map(\.target) == ["a.example:80", "b.example:80"])
     }
 
-    @Test("Its refusal is an error that says so, and no reason to wait for connectivity", arguments: [403, 502, 503])
+    @Test(
+        "A proxy's refusal is an error that says so, and no reason to wait for connectivity",
+        arguments: [403, 502, 503]
+    )
     func refusal(status: Int) async throws {
         let proxy = try ScriptedProxy { _ in .text("no", status: status) }
         defer { proxy.stop() }
@@ -62,7 +65,7 @@ struct ProxyTunnelTests {
         #expect(error.localizedDescription.contains("\(status)"))
     }
 
-    @Test("Nonsense in place of an answer fails the task")
+    @Test("Nonsense in place of a proxy's answer fails the task")
     func nonsense() async throws {
         let proxy = try ScriptedProxy { _ in .raw([.bytes("SSH-2.0-OpenSSH_9.2\r\n\r\n"), .close]) }
         defer { proxy.stop() }
@@ -71,7 +74,7 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error != nil)
     }
 
-    @Test("An answer in another version than HTTP/1 is a bad response, and no lost connection")
+    @Test("A proxy's answer in another version than HTTP/1 is a bad response, and no lost connection")
     func version() async throws {
         let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/2 200 OK\r\n\r\n"), .never]) }
         defer { proxy.stop() }
@@ -86,7 +89,7 @@ struct ProxyTunnelTests {
         }
     }
 
-    @Test("A NUL in its answer is a bad response of a server, and not an error of the program")
+    @Test("A NUL in a proxy's answer is a bad response, and not an error of the program")
     func unparsable() async throws {
         let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/1.1 200 OK\r\nX-A: b\0c\r\n\r\n"), .close]) }
         defer { proxy.stop() }
@@ -95,7 +98,7 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
     }
 
-    @Test("A line of its answer that is longer than libcurl takes is a bad response, and no lost connection")
+    @Test("A line of a proxy's answer that is too long for libcurl is a bad response, and no lost connection")
     func longLine() async throws {
         let field = "X-A: " + String(repeating: "a", count: 20_000)
         let proxy = try ScriptedProxy { _ in .raw([.bytes("HTTP/1.1 200 OK\r\n\(field)\r\n\r\n"), .never]) }
@@ -107,7 +110,7 @@ struct ProxyTunnelTests {
 
     // MARK: - Challenges
 
-    @Test("A challenge is the delegate's to answer, and the answer goes ahead from then on")
+    @Test("A proxy's challenge is put to the delegate, and the answer is sent ahead from then on")
     func challenge() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -157,7 +160,10 @@ struct ProxyTunnelTests {
         #expect(proxy.server.requestCount < 30)
     }
 
-    @Test("A challenge that nobody answers, or can, is an error", arguments: [#"Basic realm="gate""#, "Bearer", ""])
+    @Test(
+        "A proxy's challenge that isn't or can't be answered is an error",
+        arguments: [#"Basic realm="gate""#, "Bearer", ""]
+    )
     func unanswered(challenge: String) async throws {
         let proxy = try ScriptedProxy { _ in
             let response = LoopbackServer.Response.text("closed", status: 407)
@@ -217,7 +223,7 @@ struct ProxyTunnelTests {
     }
 
     @Test(
-        "Digest is answered on another connection as well, and goes ahead from then on",
+        "A proxy's Digest challenge is answered on another connection as well, and the answer is then sent ahead",
         arguments: [DigestGuard(), DigestGuard(#"qop="auth", opaque="o,p", algorithm=SHA-256"#, usesSHA256: true)],
         [false, true]
     )
@@ -248,7 +254,7 @@ struct ProxyTunnelTests {
         #expect(delegate.challenges.value.count == (isConfigured ? 0 : 1))
     }
 
-    @Test("A wrong answer by Digest is counted")
+    @Test("A wrong answer to a proxy's Digest challenge is counted")
     func wrongDigest() async throws {
         let proxy = try Self.digestProxy(DigestGuard())
         defer { proxy.stop() }
@@ -325,7 +331,7 @@ struct ProxyTunnelTests {
         #expect(delegate.challenges.value.count == 1)
     }
 
-    @Test("What is set for the proxy is shown when it asks, before a body has begun")
+    @Test("Credentials set for a proxy are shown when it asks, before a body has begun")
     func configured() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }
@@ -346,7 +352,7 @@ struct ProxyTunnelTests {
         #expect(delegate.challenges.value.isEmpty)
     }
 
-    @Test("Where that is wrong, the delegate is asked")
+    @Test("If credentials set for a tunnel's proxy are wrong, the delegate is asked")
     func configuredWrong() async throws {
         let proxy = try ScriptedProxy.guarded()
         defer { proxy.stop() }

@@ -6,7 +6,10 @@ import Testing
 
 @Suite("SOCKS proxies", .timeLimit(.minutes(1)))
 struct SOCKSTests {
-    @Test("dante, in all versions", arguments: [CurlOptions.ProxyServer.Scheme.socks4, .socks5, .socks5h])
+    @Test(
+        "dante serves requests over all versions of SOCKS",
+        arguments: [CurlOptions.ProxyServer.Scheme.socks4, .socks5, .socks5h]
+    )
     func dante(scheme: CurlOptions.ProxyServer.Scheme) async throws {
         let origin = try LoopbackServer { .text("\($0.method) \($0.target)") }
         defer { origin.stop() }
@@ -21,7 +24,7 @@ struct SOCKSTests {
         #expect(origin.connectionCount == 1)
     }
 
-    @Test("FTP, with the connection for the data")
+    @Test("FTP goes through a SOCKS proxy, with the connection for its data")
     func ftp() async throws {
         let vsftpd = try Vsftpd.shared()
         let name = UUID().uuidString
@@ -31,7 +34,7 @@ struct SOCKSTests {
         #expect(await session.load(vsftpd.url("/upload/\(name)")).text == "hello")
     }
 
-    @Test("The dictionary's, for https and http")
+    @Test("The dictionary's SOCKS proxy is used for https and http")
     func dictionary() async throws {
         let origin = try LoopbackServer { .text("\($0.method) \($0.target)") }
         defer { origin.stop() }
@@ -48,7 +51,7 @@ struct SOCKSTests {
         #expect(await session.load(nginx.tls("/")).error?.curlCode == .peerFailedVerification)
     }
 
-    @Test("User name and password, right and wrong and missing")
+    @Test("A SOCKS proxy gets user name and password, and the task fails if they are wrong or missing")
     func credentials() async throws {
         let origin = try LoopbackServer { .text("\($0.method) \($0.target)") }
         defer { origin.stop() }
@@ -65,7 +68,7 @@ struct SOCKSTests {
         #expect(origin.requestCount == 1)
     }
 
-    @Test("A host that can't be reached from there")
+    @Test("A host that the SOCKS proxy can't reach is cannotConnectToHost")
     func unreachable() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:\(try LoopbackServer.refusingPort())/"))
         let session = URLSession.through(try Dante.shared().server(.socks5h))
@@ -128,7 +131,7 @@ struct SOCKSTests {
         )
     }
 
-    @Test("SOCKS 5 with a name for the proxy to look up, and credentials")
+    @Test("SOCKS 5 has the proxy look the name up, and gives it the credentials")
     func version5() async throws {
         let heard = Watched(Data())
         let login = Data([1, 4]) + Data("user".utf8) + Data([6]) + Data("secret".utf8)
@@ -175,7 +178,7 @@ struct SOCKSTests {
         #expect(heard.value == (hasCredentials ? Data([5, 2, 0, 2]) : Data([5, 1, 0])))
     }
 
-    @Test("A proxy that doesn't find the host, refuses it, or hangs up", arguments: [4, 2, 5, -1])
+    @Test("A SOCKS proxy that doesn't find the host, refuses it, or hangs up fails the task", arguments: [4, 2, 5, -1])
     func refusals(reply: Int) async throws {
         let proxy = try LoopbackServer(conversation: { _ in
             let step = Watched(0)

@@ -24,7 +24,7 @@ struct SquidTests {
         return (results, origin.requests)
     }
 
-    @Test("Openly and through a tunnel, by all kinds of credentials", arguments: doors, [false, true])
+    @Test("squid takes all kinds of credentials, with a tunnel and without", arguments: doors, [false, true])
     func credentials(door: Squid.Door, tunnel: Bool) async throws {
         var server = try Squid.shared().server(door)
         server.alwaysTunnels = tunnel
@@ -36,7 +36,7 @@ struct SquidTests {
         if tunnel { #expect(Set(requests.map(\.connection)).count == 1) }
     }
 
-    @Test("The delegate answers its challenges", arguments: [Squid.Door.basic, .digest], [false, true])
+    @Test("The delegate answers squid's challenges", arguments: [Squid.Door.basic, .digest], [false, true])
     func challenges(door: Squid.Door, tunnel: Bool) async throws {
         var server = try Squid.shared().server(door, password: nil)
         server.alwaysTunnels = tunnel
@@ -70,7 +70,7 @@ struct SquidTests {
         }
     }
 
-    @Test("A wrong password is refused", arguments: [Squid.Door.basic, .digest], [false, true])
+    @Test("squid refuses a wrong password", arguments: [Squid.Door.basic, .digest], [false, true])
     func wrong(door: Squid.Door, tunnel: Bool) async throws {
         var server = try Squid.shared().server(door, password: "wrong")
         server.alwaysTunnels = tunnel
@@ -85,7 +85,10 @@ struct SquidTests {
         #expect(requests.isEmpty)
     }
 
-    @Test("Its own certificate is verified, and a server's authority doesn't vouch for it", arguments: [false, true])
+    @Test(
+        "squid's own certificate is verified, and a server's authority doesn't vouch for it",
+        arguments: [false, true]
+    )
     func certificate(tunnel: Bool) async throws {
         var server = try Squid.shared().server(.tls)
         let authority = try #require(server.certificateAuthorities)
@@ -102,7 +105,7 @@ struct SquidTests {
         #expect(requests.isEmpty)
     }
 
-    @Test("A host that it keeps everybody from")
+    @Test("A host that squid forbids gives its 403, or an error with it through a tunnel")
     func forbidden() async throws {
         var server = try Squid.shared().server(.open)
         let session = URLSession.through(server)
@@ -116,7 +119,7 @@ struct SquidTests {
         #expect(await tunnelling.load("http://\(Squid.forbiddenHost)/").error?.proxyStatus == 403)
     }
 
-    @Test("HTTPS and HTTP/2 through the tunnel of the environment's proxy, with credentials from its URL", .needsTrust)
+    @Test("HTTP/2 over TLS goes through the environment's proxy, with credentials from its URL", .needsTrust)
     func secure() async throws {
         let (squid, nginx) = (try Squid.shared(), try Nginx.shared())
         let url = nginx.tls(NginxSite.smallPath).absoluteString
@@ -129,7 +132,7 @@ struct SquidTests {
         }
     }
 
-    @Test("Files of FTP servers, as HTTP")
+    @Test("squid serves files of FTP servers over HTTP")
     func ftp() async throws {
         let vsftpd = try Vsftpd.shared()
         let name = UUID().uuidString
@@ -142,7 +145,7 @@ struct SquidTests {
     }
 
     @Test(
-        "All of that by NTLM",
+        "Credentials, challenges and transfers work by NTLM",
         .enabled(if: CurlLibrary.hasNTLM, "this libcurl has no NTLM"),
         arguments: [false, true]
     )
@@ -152,7 +155,7 @@ struct SquidTests {
         try await transfers(door: .ntlm, tunnel: tunnel)
     }
 
-    @Test("A download and an upload", arguments: [Squid.Door.basic, .digest], [false, true])
+    @Test("Downloads and uploads go through squid", arguments: [Squid.Door.basic, .digest], [false, true])
     func transfers(door: Squid.Door, tunnel: Bool) async throws {
         let nginx = try Nginx.shared()
         var server = try Squid.shared().server(door)

@@ -27,7 +27,7 @@ struct RedirectBodyTests {
         }
     }
 
-    @Test("A streamed one is asked for anew", arguments: [307, 308])
+    @Test("A stream is asked for anew after a redirect that keeps the body", arguments: [307, 308])
     func streamed(status: Int) async throws {
         let source = Source()
         let rig = try Rig(delegate: source) { request in
@@ -41,7 +41,10 @@ struct RedirectBodyTests {
         #expect(rig.server.requests.last?.body == Self.content)
     }
 
-    @Test("The rest of one that is still being sent is not: the next hop gets it whole", arguments: [true, false])
+    @Test(
+        "The rest of a body that is still being sent isn't, and the next hop gets it whole",
+        arguments: [true, false]
+    )
     func answeredEarly(asksDelegate: Bool) async throws {
         let delegate = DecidingDelegate()
         let rig = try Rig(answering: .atHead, delegate: asksDelegate ? delegate : nil) { request in
@@ -60,7 +63,7 @@ struct RedirectBodyTests {
     }
 
     @Test(
-        "Data goes to a delegate's other method as well, unless that is GET or HEAD",
+        "An upload's data is sent with a method that the delegate has changed, unless that is GET or HEAD",
         arguments: [302, 303, 307],
         ["PATCH", "GET", "HEAD"]
     )

@@ -97,7 +97,7 @@ struct RedirectCredentialsTests {
     }
 
     @Test(
-        "Within the origin they stay, whatever form Location has, and the delegate sees them",
+        "A URL's user name and password stay within the origin, whatever form Location has",
         arguments: ["relative", "absolute", "with its own"]
     )
     func userInformationWithinOrigin(form: String) async throws {
@@ -126,7 +126,7 @@ struct RedirectCredentialsTests {
         #expect(task.response?.url?.absoluteString == target)
     }
 
-    @Test("Within the origin they stay, but for what is a proxy's and never came there")
+    @Test("The request's credentials stay within the origin, but for Proxy-Authorization")
     func sameOrigin() async throws {
         let rig = try Rig { request in
             request.path == "/from" ? .redirect(to: "/to") : .text("arrived")
@@ -138,7 +138,7 @@ struct RedirectCredentialsTests {
         }
     }
 
-    @Test("They don't come back when the redirects lead back")
+    @Test("The request's credentials don't come back when redirects lead back to the origin")
     func thereAndBack() async throws {
         let server = try LoopbackServer { request in
             request.path == "/from"

@@ -15,7 +15,7 @@ struct RedirectDelegateTests {
         }
     }
 
-    @Test("It is asked on the delegate queue, with the response and the request as it will be sent")
+    @Test("The delegate is asked on its queue, with the response and the request as it will be sent")
     func question() async throws {
         let delegate = DecidingDelegate()
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -87,7 +87,7 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data(hasData ? "PUT /to new".utf8 : "PUT /to ".utf8))
     }
 
-    @Test("A changed request is sent instead")
+    @Test("A request that the delegate has changed is sent instead")
     func changed() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -121,7 +121,10 @@ struct RedirectDelegateTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("Nil makes the redirect the response, for tasks of every kind", arguments: [301, 302, 303, 307, 308])
+    @Test(
+        "Answering nil makes the redirect the response, for tasks of every kind",
+        arguments: [301, 302, 303, 307, 308]
+    )
     func refused(status: Int) async throws {
         let delegate = DecidingDelegate(onRedirect: { $0.answer(nil) })
         let rig = try Rig(Self.server(status: status), delegate: delegate)
@@ -155,7 +158,7 @@ struct RedirectDelegateTests {
         #expect(rig.server.requestCount == 5)
     }
 
-    @Test("Without a body it is the response as well", arguments: ["", "HEAD"])
+    @Test("A refused redirect without a body is the response as well", arguments: ["", "HEAD"])
     func refusedWithoutBody(method: String) async throws {
         let rig = try Rig(delegate: DecidingDelegate(onRedirect: { $0.answer(nil) })) { _ in .redirect(to: "/to") }
         defer { rig.stop() }
@@ -185,7 +188,7 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data("arrived".utf8))
     }
 
-    @Test("A large body that was kept back is delivered whole")
+    @Test("A refused redirect's large body, which was kept back, is delivered whole")
     func laterRefused() async throws {
         let body = GeneratedBody.bytes(seed: 3, length: 5_000_000)
         let delegate = DecidingDelegate(onRedirect: { _ in })
@@ -199,7 +202,10 @@ struct RedirectDelegateTests {
         #expect(data == body)
     }
 
-    @Test("So is one that came at once on a kept connection", arguments: [true, false])
+    @Test(
+        "A refused redirect's body that came at once on a kept connection is delivered whole",
+        arguments: [true, false]
+    )
     func laterRefusedOnKeptConnection(isUnix: Bool) async throws {
         let body = GeneratedBody.bytes(seed: 4, length: 60_000)
         let delegate = DecidingDelegate(onRedirect: { redirect in onOtherThread { redirect.answer(nil) } })
@@ -247,7 +253,7 @@ struct RedirectDelegateTests {
         }
     }
 
-    @Test("Only the first answer counts")
+    @Test("Only the first answer about a redirect counts")
     func twice() async throws {
         let delegate = DecidingDelegate(onRedirect: { redirect in
             redirect.answer(nil)
@@ -263,7 +269,7 @@ struct RedirectDelegateTests {
         #expect(rig.server.requests.map(\.path) == ["/from", "/to"])
     }
 
-    @Test("It is asked at every hop")
+    @Test("The delegate is asked at every hop")
     func hops() async throws {
         let delegate = DecidingDelegate()
         let rig = try Rig(delegate: delegate) { request in
@@ -285,7 +291,7 @@ struct RedirectDelegateTests {
         #expect(delegate.redirects.value.count == 20)
     }
 
-    @Test("What breaks off after it was refused is an error")
+    @Test("A redirect that breaks off after it was refused is an error")
     func brokenOff() async throws {
         let server = try LoopbackServer { _ in
             .raw([.bytes("HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 10\r\n\r\nhalf"), .close])

@@ -7,7 +7,7 @@ import Testing
 @Suite("Redirects of tasks that wait for their host's connections", .timeLimit(.minutes(1)))
 struct RedirectLimitTests {
     /// The stock module sets options on handles that libcurl had queued, and traps.
-    @Test("Each of many is followed, within its host and to another", arguments: [1, 2, 6])
+    @Test("Each of many redirects is followed, within its host and to another", arguments: [1, 2, 6])
     func many(limit: Int) async throws {
         let other = try LoopbackServer { .text("there \($0.path)") }
         defer { other.stop() }

@@ -15,7 +15,7 @@ struct RedirectOtherSchemeTests {
         }
     }
 
-    @Test("A delegate catches one by taking the response, in tasks of every kind, and sees no credentials")
+    @Test("A delegate can take the response instead of a redirect to another scheme, and sees no credentials")
     func caught() async throws {
         let delegate = DecidingDelegate(onRedirect: { $0.answer(nil) })
         let rig = try Rig(Self.server(), delegate: delegate)
@@ -58,7 +58,7 @@ struct RedirectOtherSchemeTests {
     }
 
     @Test(
-        "A delegate can't follow one, be it with another field or path",
+        "A delegate can't follow a redirect to another scheme, be it with another field or path",
         arguments: ["as it is", "with a field", "elsewhere"],
         ["myapp", "file", "ftp"]
     )
@@ -81,7 +81,7 @@ struct RedirectOtherSchemeTests {
         #expect(delegate.redirects.value.count == 1)
     }
 
-    @Test("A delegate's other request is sent, and counts as a redirect")
+    @Test("A delegate's own request instead of a redirect to another scheme is sent, and counts as a redirect")
     func elsewhere() async throws {
         let server = try Self.server()
         defer { server.stop() }
@@ -101,7 +101,7 @@ struct RedirectOtherSchemeTests {
         #expect(willing.redirects.value.count == 20)
     }
 
-    @Test("One that a delegate leads elsewhere leaves no older response in the cache")
+    @Test("A redirect to another scheme that the delegate leads elsewhere leaves no older response in the cache")
     func elsewhereFromCache() async throws {
         let server = try LoopbackServer { request in
             switch (request.path, request.ordinal) {
@@ -125,7 +125,7 @@ struct RedirectOtherSchemeTests {
         #expect(server.requests.map(\.path) == ["/from", "/from", "/to", "/from"])
     }
 
-    @Test("A delegate that doesn't implement the method lets it fail")
+    @Test("A redirect to another scheme fails the task if the delegate doesn't implement the method")
     func unanswered() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(Self.server(), delegate: delegate)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A delegate that never says what to do with a redirect", .timeLimit(.minutes(1)))
 struct RedirectSilenceTests {
-    @Test("doesn't keep its task from being cancelled", arguments: [0, 10, 10_000_000])
+    @Test("A task whose redirect is never answered can be cancelled", arguments: [0, 10, 10_000_000])
     func cancelled(length: Int64) async throws {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(delegate: delegate) { _ in
@@ -22,7 +22,7 @@ struct RedirectSilenceTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("doesn't keep a Swift task from being cancelled")
+    @Test("A Swift task whose redirect is never answered can be cancelled")
     func swiftTask() async throws {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(RedirectDelegateTests.server(), delegate: delegate)
@@ -33,7 +33,7 @@ struct RedirectSilenceTests {
         await #expect { try await task.value } throws: { ($0 as? URLError)?.code == .cancelled }
     }
 
-    @Test("doesn't keep its session from being invalidated, nor its delegate alive")
+    @Test("A redirect that is never answered keeps neither its session from being invalidated nor its delegate alive")
     func invalidated() async throws {
         final class Silent: NSObject, URLSessionTaskDelegate {
             let (asked, invalid, released): (Gate, Gate, Gate)
@@ -68,7 +68,7 @@ struct RedirectSilenceTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("is waited for until the resource time-out")
+    @Test("The answer to a redirect is waited for until the resource time-out")
     func resourceTimeout() async throws {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         // The idle time-out stands still.

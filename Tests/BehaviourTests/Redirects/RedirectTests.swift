@@ -167,7 +167,10 @@ struct RedirectTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("What only looks like a redirect is a response like any other", arguments: [300, 301, 302, 304, 305, 201])
+    @Test(
+        "A response that only looks like a redirect is one like any other",
+        arguments: [300, 301, 302, 304, 305, 201]
+    )
     func noRedirect(status: Int) async throws {
         let rig = try Rig { request in
             switch status {
@@ -183,7 +186,7 @@ struct RedirectTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("What a redirect says in its body isn't delivered, however long it is", arguments: [10, 10_000_000])
+    @Test("A redirect's body isn't delivered, however long it is", arguments: [10, 10_000_000])
     func bodies(length: Int64) async throws {
         let rig = try Rig { request in
             guard request.path == "/from" else { return .text("arrived") }

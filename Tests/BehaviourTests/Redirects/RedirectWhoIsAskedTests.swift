@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-@Suite("Who is asked about a redirect", .timeLimit(.minutes(1)))
+@Suite("Which delegate is asked about a redirect", .timeLimit(.minutes(1)))
 struct RedirectWhoIsAskedTests {
     /// Decides in the async form.
     private final class AsyncDecider: NSObject, URLSessionTaskDelegate {
@@ -30,7 +30,7 @@ struct RedirectWhoIsAskedTests {
     /// Decides nothing.
     private final class Indifferent: NSObject, URLSessionDataDelegate {}
 
-    @Test("The task's own delegate rather than the session's")
+    @Test("The task's own delegate is asked about a redirect rather than the session's")
     func preferred() async throws {
         let sessions = DecidingDelegate()
         let own = DecidingDelegate(onRedirect: { $0.answer(nil) })
@@ -42,7 +42,7 @@ struct RedirectWhoIsAskedTests {
         #expect(sessions.redirects.value.isEmpty)
     }
 
-    @Test("The session's, on its queue, where the task's own doesn't implement it")
+    @Test("If the task's own delegate doesn't implement the method, the session's is asked on its queue")
     func passedOn() async throws {
         let sessions = DecidingDelegate(onRedirect: { $0.answer(nil) })
         let rig = try Rig(RedirectDelegateTests.server(), delegate: sessions)
@@ -52,7 +52,7 @@ struct RedirectWhoIsAskedTests {
         #expect(sessions.redirects.value[0].queue === rig.session.delegateQueue)
     }
 
-    @Test("Nobody, where neither implements it: it is followed")
+    @Test("A redirect is followed without a question if neither delegate implements the method")
     func nobody() async throws {
         let rig = try Rig(RedirectDelegateTests.server(), delegate: Indifferent())
         defer { rig.stop() }
@@ -60,7 +60,7 @@ struct RedirectWhoIsAskedTests {
         #expect(data == Data("GET /to ".utf8))
     }
 
-    @Test("A delegate with the async form, in the form it has", arguments: [true, false])
+    @Test("A delegate with the async form is asked about a redirect", arguments: [true, false])
     func asyncForm(follows: Bool) async throws {
         let decider = AsyncDecider { follows ? $0 : nil }
         let rig = try Rig(RedirectDelegateTests.server(), delegate: decider)
@@ -70,7 +70,10 @@ struct RedirectWhoIsAskedTests {
         #expect(decider.asked.value == 1)
     }
 
-    @Test("It is asked about another scheme, too, and can't follow there", arguments: [true, false])
+    @Test(
+        "A delegate with the async form is asked about a redirect to another scheme, and can't follow it",
+        arguments: [true, false]
+    )
     func asyncFormOtherScheme(follows: Bool) async throws {
         let decider = AsyncDecider { follows ? $0 : nil }
         let rig = try Rig(delegate: decider) { _ in .redirect(to: "myapp://callback?code=abc") }
@@ -81,7 +84,7 @@ struct RedirectWhoIsAskedTests {
         #expect(decider.asked.value == 1)
     }
 
-    @Test("A session's delegate with the async form, behind a task's own without either")
+    @Test("If a task's own delegate has neither form, the session's is asked in the async form")
     func asyncFormPassedOn() async throws {
         let decider = AsyncDecider { _ in nil }
         let rig = try Rig(RedirectDelegateTests.server(), delegate: decider)

@@ -12,7 +12,7 @@ struct StalledRedirectTests {
     }
 
     @Test(
-        "is followed nevertheless",
+        "A redirect whose body never ends is followed",
         arguments: [
             "X-A: b", "Content-Length: 100", "Content-Length: 1000000", "Transfer-Encoding: chunked\r\n\r\n8",
         ]
@@ -27,7 +27,7 @@ struct StalledRedirectTests {
         #expect(result.text == "arrived")
     }
 
-    @Test("holds no task up by sending a byte now and then")
+    @Test("A redirect whose body comes a byte now and then holds up no task")
     func drip() async throws {
         let head = "HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 60000\r\n\r\n"
         let rig = try Rig { request in
@@ -42,7 +42,7 @@ struct StalledRedirectTests {
         #expect(result.text == "arrived")
     }
 
-    @Test("is answered with a credential, if it is a challenge")
+    @Test("A challenge whose body never ends is answered")
     func challenge() async throws {
         let delegate = DecidingDelegate(onChallenge: {
             $0.answer(.useCredential, URLCredential(user: "u", password: "p", persistence: .none))

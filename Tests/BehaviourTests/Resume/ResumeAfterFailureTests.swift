@@ -26,7 +26,7 @@ struct ResumeAfterFailureTests {
         #expect(directory.content == [])
     }
 
-    @Test("A delegate finds the resume data in the error", arguments: [0, 1])
+    @Test("A delegate finds a failed download's resume data in the error", arguments: [0, 1])
     func delegate(ending: Int) async throws {
         let origin = try ResumeOrigin(ending: Self.endings[ending])
         let delegate = RecordingDelegate()
@@ -38,7 +38,7 @@ struct ResumeAfterFailureTests {
         try await expectResumable(error)
     }
 
-    @Test("What was written before the failure is told and counted, as much as the resume data continue after")
+    @Test("Bytes written before a failure are told and counted, as many as the resume data continues after")
     func counts() async throws {
         // So little that it waits for the file, and the end comes right after it.
         let origin = try ResumeOrigin(heldAt: 1000, ending: .close)
@@ -54,7 +54,7 @@ struct ResumeAfterFailureTests {
         #expect(origin.server.requests.last?.header("Range") == "bytes=1000-")
     }
 
-    @Test("A completion handler finds it there, too", arguments: [0, 1])
+    @Test("A completion handler finds a failed download's resume data in the error", arguments: [0, 1])
     func handler(ending: Int) async throws {
         let origin = try ResumeOrigin(ending: Self.endings[ending])
         let result = await URLSession.forDownloads(to: directory).download(URLRequest(url: origin.url))
@@ -62,7 +62,7 @@ struct ResumeAfterFailureTests {
         try await expectResumable(result.error)
     }
 
-    @Test("And so does the caller of an async method", arguments: [0, 1])
+    @Test("The caller of an async method finds a failed download's resume data in the error", arguments: [0, 1])
     func async(ending: Int) async throws {
         let origin = try ResumeOrigin(ending: Self.endings[ending])
         let session = URLSession.forDownloads(to: directory)
@@ -80,7 +80,7 @@ struct ResumeAfterFailureTests {
         #expect(try await ResumedDownload(data, in: directory).body == ResumeOrigin.bytes)
     }
 
-    @Test("A download can fail again and again, and gets there")
+    @Test("A download that fails again and again completes in the end")
     func againAndAgain() async throws {
         let step: Int64 = 50_000
         let server = try LoopbackServer { request in

@@ -26,7 +26,7 @@ struct ResumeCheckpointTests {
         return task
     }
 
-    @Test("Is resumed from with all that was written, while the download it was taken of goes on undisturbed")
+    @Test("A checkpoint is resumed from with all that was written, and the download it was taken of goes on")
     func taking() async throws {
         let origin = try ResumeOrigin()
         defer { origin.server.stop() }
@@ -46,7 +46,7 @@ struct ResumeCheckpointTests {
         #expect(directory.content == [])
     }
 
-    @Test("Serves for what is written after it was taken, too")
+    @Test("A checkpoint covers what is written after it was taken, too")
     func growing() async throws {
         let (first, second): (Int64, Int64) = (20_000, 300_000)
         let gates = [Gate(), Gate()]
@@ -76,7 +76,7 @@ struct ResumeCheckpointTests {
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }
 
-    @Test("Being resumed from, it removes what its download was itself resumed from, and not before")
+    @Test("A checkpoint that is resumed from removes what its download was itself resumed from, and not before")
     func superseding() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -106,7 +106,7 @@ struct ResumeCheckpointTests {
         #expect(try await delegate.completion(of: task)?.code == .cancelled)
     }
 
-    @Test("Starts from zero once the download was cancelled")
+    @Test("A checkpoint starts from zero once its download was cancelled")
     func cancelled() async throws {
         let origin = try ResumeOrigin()
         defer { origin.server.stop() }
@@ -121,7 +121,7 @@ struct ResumeCheckpointTests {
         #expect(directory.content == [])
     }
 
-    @Test("Never finds the bytes of another version: a download that starts over leaves the file that was named")
+    @Test("A download that starts over leaves the file that an earlier checkpoint names")
     func startingOver() async throws {
         let gate = Gate()
         let origin = try ResumeOrigin { request in
@@ -179,7 +179,7 @@ struct ResumeCheckpointTests {
         #expect(events == expected)
     }
 
-    @Test("There is none before the first byte, and none where nothing can be validated")
+    @Test("There is no checkpoint before the first byte, and none without a validator")
     func nothing() async throws {
         let unused = session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
         #expect(await unused.checkpoint() == nil)

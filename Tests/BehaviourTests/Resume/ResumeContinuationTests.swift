@@ -8,7 +8,7 @@ import Testing
 struct ResumeContinuationTests {
     static let rest = ResumeOrigin.length - ResumeOrigin.heldAt
 
-    @Test("The delegate hears of the offset first, then of the bytes that are new")
+    @Test("The delegate of a resumed download hears of the offset first, then of the new bytes")
     func delegate() async throws {
         let origin = try ResumeOrigin()
         let resumed = try await PausedDownload(from: origin).resume()
@@ -28,7 +28,7 @@ struct ResumeContinuationTests {
         #expect(resumed.task.countOfBytesExpectedToReceive == ResumeOrigin.length)
     }
 
-    @Test("No byte is transferred twice")
+    @Test("A resumed download transfers no byte twice")
     func onlyTheRest() async throws {
         let origin = try ResumeOrigin()
         let resumed = try await PausedDownload(from: origin).resume()
@@ -36,7 +36,7 @@ struct ResumeContinuationTests {
         #expect((Self.rest..<Self.rest + 1000).contains(origin.server.bytesSent(inAnswerTo: 2)))
     }
 
-    @Test("A completion handler gets the whole file")
+    @Test("The completion handler of a resumed download gets the whole file")
     func handler() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let session = URLSession.forDownloads(to: paused.directory)
@@ -50,7 +50,7 @@ struct ResumeContinuationTests {
         #expect(result.content == ResumeOrigin.bytes)
     }
 
-    @Test("The caller of the async method gets the whole file")
+    @Test("The async caller of a resumed download gets the whole file")
     func async() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let session = URLSession.forDownloads(to: paused.directory)
@@ -110,14 +110,14 @@ struct ResumeContinuationTests {
         #expect(resumed.body == ResumeOrigin.bytes)
     }
 
-    @Test("Neither the old partial file nor the new one stays")
+    @Test("A resumed download leaves neither the old partial file nor the new one behind")
     func noLitter() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         #expect(try await paused.resume().error == nil)
         #expect(paused.directory.content == [])
     }
 
-    @Test("It can be paused as often as one likes, and leaves one partial file at a time")
+    @Test("A download can be paused as often as one likes, and leaves one partial file at a time")
     func severalPauses() async throws {
         let gate = Gate()
         let stops: [Int64] = [ResumeOrigin.heldAt, 150_001, 275_000, 399_999]

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Damaged resume data make a task fail or start over, and never trap", .timeLimit(.minutes(2)))
 struct ResumeDamageTests {
-    @Test("Cut off at every byte")
+    @Test("Resume data that is cut off at any byte fails or starts over")
     func truncated() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         for length in 0..<paused.resumeData.count {
@@ -18,15 +18,15 @@ struct ResumeDamageTests {
         #expect(throws: URLError.self) { try ResumeData(decoding: paused.resumeData.prefix(700)) }
     }
 
-    @Test("Two thousand random changes")
+    @Test("Resume data with random changes fails or starts over")
     func mutated() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
-        var generator = Random(seed: 2024)
+        var generator = SeededGenerator(seed: 2024)
         for _ in 0..<2000 { check(generator.mutated(paused.resumeData), in: paused.directory) }
         #expect(paused.directory.content.count == 1)
     }
 
-    @Test("The other format of property lists is refused")
+    @Test("Resume data in the binary format of property lists is refused")
     func binary() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let list = try PropertyListSerialization.propertyList(from: paused.resumeData, format: nil)
@@ -34,10 +34,10 @@ struct ResumeDamageTests {
         #expect(throws: URLError.self) { try ResumeData(decoding: binary) }
     }
 
-    @Test("Some of them with real tasks")
+    @Test("Tasks with randomly changed resume data get the right file or leave the partial one alone")
     func mutatedTasks() async throws {
         var paused = try await PausedDownload(from: ResumeOrigin())
-        var generator = Random(seed: 1)
+        var generator = SeededGenerator(seed: 1)
         for _ in 0..<60 {
             let mutant = generator.mutated(paused.resumeData)
             // Other hosts and ports are not for this test to call.
@@ -55,10 +55,10 @@ struct ResumeDamageTests {
         }
     }
 
-    @Test("Random bytes of all sizes")
+    @Test("Random bytes of all sizes are not resume data")
     func random() throws {
         let directory = try TemporaryDirectory()
-        var generator = Random(seed: 3)
+        var generator = SeededGenerator(seed: 3)
         for round in 0..<500 {
             var data = Data((0..<Int.random(in: 0...400, using: &generator)).map { _ in generator.byte() })
             if round % 3 == 1 { data = Data("bplist00".utf8) + data }
@@ -79,41 +79,26 @@ struct ResumeDamageTests {
             #expect(directory.content == [decoded.partialFile.name])
         }
     }
+}
 
-    /// SplitMix64: the same numbers in every run.
-    struct Random: RandomNumberGenerator {
-        private var state: UInt64
+extension SeededGenerator {
+    fileprivate mutating func byte() -> UInt8 { UInt8.random(in: 0...255, using: &self) }
 
-        init(seed: UInt64) {
-            state = seed
-        }
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var word = state
-            word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-            return word ^ (word >> 31)
-        }
-
-        mutating func byte() -> UInt8 { UInt8.random(in: 0...255, using: &self) }
-
-        /// One to four changes: bytes replaced, dropped, doubled, or exchanged for others of the same kind.
-        mutating func mutated(_ data: Data) -> Data {
-            var bytes = Array(data)
-            for _ in 0..<Int.random(in: 1...4, using: &self) {
-                let index = Int.random(in: 0..<bytes.count, using: &self)
-                switch Int.random(in: 0..<6, using: &self) {
-                case 0: bytes[index] = byte()
-                case 1: bytes.remove(at: index)
-                case 2: bytes.insert(bytes[index], at: index)
-                case 3: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &self)
-                case 4: bytes[index] = UInt8(ascii: "0") + UInt8.random(in: 0..<10, using: &self)
-                default: bytes.removeSubrange(index..<min(bytes.count, index + Int.random(in: 1...40, using: &self)))
-                }
-                if bytes.isEmpty { return Data() }
+    /// One to four changes: bytes replaced, dropped, doubled, or exchanged for others of the same kind.
+    fileprivate mutating func mutated(_ data: Data) -> Data {
+        var bytes = Array(data)
+        for _ in 0..<Int.random(in: 1...4, using: &self) {
+            let index = Int.random(in: 0..<bytes.count, using: &self)
+            switch Int.random(in: 0..<6, using: &self) {
+            case 0: bytes[index] = byte()
+            case 1: bytes.remove(at: index)
+            case 2: bytes.insert(bytes[index], at: index)
+            case 3: bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &self)
+            case 4: bytes[index] = UInt8(ascii: "0") + UInt8.random(in: 0..<10, using: &self)
+            default: bytes.removeSubrange(index..<min(bytes.count, index + Int.random(in: 1...40, using: &self)))
             }
-            return Data(bytes)
+            if bytes.isEmpty { return Data() }
         }
+        return Data(bytes)
     }
 }

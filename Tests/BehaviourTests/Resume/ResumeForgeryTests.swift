@@ -144,7 +144,7 @@ struct ResumeForgeryTests {
         Forgery(without: "partialFile"),
     ]
 
-    @Test("What makes no sense fails the task with a clear error, and nothing is sent", arguments: nonsense)
+    @Test("Resume data that makes no sense fails the task with a clear error, and nothing is sent", arguments: nonsense)
     func senseless(_ forgery: Forgery) async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let data = try paused.forged { try forgery.make(&$0, paused.directory.url) }
@@ -168,7 +168,7 @@ struct ResumeForgeryTests {
         Forgery("url.relative", "http://127.0.0.1/\r\nX-Injected: 1"),
     ]
 
-    @Test("A line break in them never becomes a header field", arguments: lineBreaks)
+    @Test("A line break in resume data never becomes a header field", arguments: lineBreaks)
     func lineBreak(_ forgery: Forgery) async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let data = try paused.forged { try forgery.make(&$0, paused.directory.url) }
@@ -195,7 +195,7 @@ struct ResumeForgeryTests {
         Forgery("unknown", "key"),
     ]
 
-    @Test("What is merely odd gives the right file all the same", arguments: oddities)
+    @Test("Resume data that is merely odd gives the right file all the same", arguments: oddities)
     func oddity(_ forgery: Forgery) async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let data = try paused.forged { try forgery.make(&$0, paused.directory.url) }
@@ -204,7 +204,7 @@ struct ResumeForgeryTests {
         #expect(resumed.body == ResumeOrigin.bytes)
     }
 
-    @Test("A field for ranges that was smuggled in doesn't decide what is downloaded from zero")
+    @Test("A smuggled Range field doesn't decide what is downloaded from zero")
     func smuggledRange() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let data = try paused.forged { $0.set("headers", ["Range": "bytes=7-8"]) }
@@ -214,7 +214,7 @@ struct ResumeForgeryTests {
     }
 
     @Test(
-        "What isn't resume data at all is refused",
+        "Data that isn't resume data at all is refused",
         arguments: ["", "x", "<plist/>", "{}", "bplist00", "[]", "{a=b;}"]
     )
     func garbage(_ text: String) async throws {
@@ -223,7 +223,7 @@ struct ResumeForgeryTests {
         #expect(resumed.task.originalRequest == nil)
     }
 
-    @Test("The three ways to use them give the same error")
+    @Test("A handler and an async call get the same error for bad resume data")
     func threeWays() async throws {
         let session = URLSession.forTest()
         let data = Data("garbage".utf8)

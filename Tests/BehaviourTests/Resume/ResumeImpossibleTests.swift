@@ -79,7 +79,7 @@ struct ResumeImpossibleTests {
         }
     }
 
-    @Test("Pausing gives nil, and leaves nothing behind", arguments: cases)
+    @Test("Pausing a download that can't be resumed gives no resume data, and leaves nothing behind", arguments: cases)
     func pausing(_ answer: Case) async throws {
         let directory = try TemporaryDirectory()
         let server = try origin(answer)
@@ -87,7 +87,7 @@ struct ResumeImpossibleTests {
         #expect(directory.content == [])
     }
 
-    @Test("A failure brings none, and leaves nothing behind", arguments: cases)
+    @Test("A download that fails and can't be resumed has no resume data, and leaves nothing behind", arguments: cases)
     func failing(_ answer: Case) async throws {
         let directory = try TemporaryDirectory()
         let server = try origin(answer, ending: .reset)
@@ -98,7 +98,7 @@ struct ResumeImpossibleTests {
         #expect(directory.content == [])
     }
 
-    @Test("In a session that asks for a range with each request there is none")
+    @Test("A session that asks for a range with each request has no resume data")
     func sessionRange() async throws {
         let directory = try TemporaryDirectory()
         let server = try LoopbackServer { _ in
@@ -112,7 +112,7 @@ struct ResumeImpossibleTests {
         #expect(directory.content == [])
     }
 
-    @Test("Over a Unix socket there is none, with the best of servers", arguments: [true, false])
+    @Test("Over a Unix socket there is no resume data, even with the best of servers", arguments: [true, false])
     func unixSocket(isPaused: Bool) async throws {
         let sockets = try TemporaryDirectory()
         let gate = Gate()

@@ -18,7 +18,7 @@ struct ResumeNotSatisfiableTests {
         try ResumeOrigin(first: ["ETag": ResumeOrigin.etag], isChunked: true, next: next)
     }
 
-    @Test("That names the length which is there finishes the download", arguments: [true, false])
+    @Test("A 416 that names the length of the partial file finishes the download", arguments: [true, false])
     func complete(repeatsValidator: Bool) async throws {
         let origin = try Self.unknownLengthOrigin { request in
             let response = Response.text("No more").status(416, contentRange: "bytes */150000")
@@ -43,7 +43,7 @@ struct ResumeNotSatisfiableTests {
         ("another entity tag", ["Content-Range": "bytes */150000", "ETag": "\"version-2\""]),
     ]
 
-    @Test("That names anything else starts over", arguments: misfits.indices)
+    @Test("A 416 that names anything else starts the download over", arguments: misfits.indices)
     func misfit(index: Int) async throws {
         let origin = try Self.unknownLengthOrigin { request in
             guard request.ordinal == 2 else { return .resource(ResumeOrigin.changedBody, for: request) }
@@ -61,7 +61,7 @@ struct ResumeNotSatisfiableTests {
         #expect(paused.directory.content == [])
     }
 
-    @Test("That contradicts the length known before starts over")
+    @Test("A 416 that contradicts the known length starts the download over")
     func contradiction() async throws {
         let origin = try ResumeOrigin { request in
             guard request.ordinal == 2 else { return .resource(ResumeOrigin.changedBody, for: request) }
@@ -71,7 +71,7 @@ struct ResumeNotSatisfiableTests {
         #expect(resumed.body == ResumeOrigin.changedBytes)
     }
 
-    @Test("To the second request, which had no range, is an answer like any other")
+    @Test("A 416 to a request without a range is an answer like any other")
     func twice() async throws {
         let origin = try ResumeOrigin { _ in .text("No", status: 416) }
         let resumed = try await PausedDownload(from: origin).resume()

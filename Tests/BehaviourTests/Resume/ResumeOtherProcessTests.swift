@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Resume data work in another process", .timeLimit(.minutes(1)))
 struct ResumeOtherProcessTests {
-    @Test("Which continues where this one paused, and says so")
+    @Test("Another process continues a download where this one paused it, and says so")
     func otherProcess() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let work = try TemporaryDirectory()
@@ -28,7 +28,7 @@ struct ResumeOtherProcessTests {
         #expect(paused.directory.content == [])
     }
 
-    @Test("And what another process has paused continues here")
+    @Test("This process continues a download that another one paused")
     func andBack() async throws {
         let origin = try ResumeOrigin { request in
             let response = LoopbackServer.Response.resource(ResumeOrigin.body, for: request, etag: ResumeOrigin.etag)

@@ -10,7 +10,7 @@ import Testing
     .timeLimit(.minutes(1))
 )
 struct ResumePartialFileTests {
-    /// What happened to the partial file. `foreign` is a file of somebody else's, private and just as long.
+    /// What happened to the partial file. `foreign` is an unrelated file, private and just as long.
     struct Change: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let make: @Sendable (_ partial: URL, _ foreign: URL) throws -> Void
@@ -53,7 +53,7 @@ struct ResumePartialFileTests {
             #expect(rename(partial.path, elsewhere.path) == 0)
             try FileManager.default.createSymbolicLink(at: partial, withDestinationURL: elsewhere)
         },
-        Change("a hard link to somebody's file is in its place") { partial, foreign in
+        Change("a hard link to another file is in its place") { partial, foreign in
             try FileManager.default.removeItem(at: partial)
             #expect(link(foreign.path, partial.path) == 0)
         },
@@ -77,7 +77,10 @@ struct ResumePartialFileTests {
         return [status.st_atim, status.st_mtim]
     }
 
-    @Test("Whatever happened to it", arguments: changes)
+    @Test(
+        "A download whose partial file isn't what it was starts from zero, and leaves the file alone",
+        arguments: changes
+    )
     func changed(_ change: Change) async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         let partial = try paused.partialFile

@@ -24,7 +24,7 @@ struct ResumePauseTests {
         return task
     }
 
-    @Test("The handler gets them on the delegate queue, before the task completes")
+    @Test("A handler gets the resume data on the delegate queue, before the task completes")
     func handler() async throws {
         let task = try await startedTask()
         let queue = session.delegateQueue
@@ -43,7 +43,7 @@ struct ResumePauseTests {
         #expect(delegate.completionCount(of: task) == 1)
     }
 
-    @Test("The async form gives the same")
+    @Test("The async form of pausing gives resume data")
     func async() async throws {
         let task = try await startedTask()
         let data = try #require(await task.cancelByProducingResumeData())
@@ -51,7 +51,7 @@ struct ResumePauseTests {
         #expect(try await ResumedDownload(data, in: directory).body == ResumeOrigin.bytes)
     }
 
-    @Test("A completion handler finds them in its error")
+    @Test("A paused download's completion handler finds the resume data in its error")
     func errorOfHandler() async throws {
         let result = Watched<HandlerResult?>(nil)
         let task = session.downloadTask(with: origin.url) { _, response, error in
@@ -68,7 +68,7 @@ struct ResumePauseTests {
         #expect(try await ResumedDownload(data, in: directory).body == ResumeOrigin.bytes)
     }
 
-    @Test("They are a property list, and the private partial file beside them holds exactly what had arrived")
+    @Test("Resume data is a property list, and its private partial file holds exactly what had arrived")
     func partialFile() async throws {
         let paused = try await PausedDownload(from: origin)
         let list = try PropertyListSerialization.propertyList(from: paused.resumeData, format: nil)
@@ -102,7 +102,7 @@ struct ResumePauseTests {
         #expect(try await ResumedDownload(data, in: directory).body == ResumeOrigin.bytes)
     }
 
-    @Test("The second who asks gets nothing, and the first gets them all the same")
+    @Test("Only the first of two callers that ask for resume data gets it")
     func twice() async throws {
         let task = try await startedTask()
         async let first = task.cancelByProducingResumeData()
@@ -111,7 +111,7 @@ struct ResumePauseTests {
         #expect(await task.cancelByProducingResumeData() == nil)
     }
 
-    @Test("A completed download has none, and neither has a cancelled one")
+    @Test("Neither a completed download nor a cancelled one has resume data")
     func completed() async throws {
         origin.gate.open()
         let done = session.downloadTask(with: origin.url)
@@ -124,7 +124,7 @@ struct ResumePauseTests {
         #expect(await cancelled.cancelByProducingResumeData() == nil)
     }
 
-    @Test("Before the response there are none, whether the task was resumed or not")
+    @Test("There is no resume data before the response, whether the task was resumed or not")
     func beforeResponse() async throws {
         let silent = try LoopbackServer { _ in .never }
         let task = session.downloadTask(with: silent.url("/"))

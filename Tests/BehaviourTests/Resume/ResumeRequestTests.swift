@@ -36,7 +36,7 @@ struct ResumeRequestTests {
         #expect(request.headers(named: "If-Range") == [ResumeOrigin.lastModified])
     }
 
-    @Test("The entity tag is preferred")
+    @Test("An entity tag is preferred to Last-Modified")
     func both() async throws {
         let first: Fields = ["Last-Modified": ResumeOrigin.lastModified, "ETag": ResumeOrigin.etag]
         let request = try await resumingRequest(after: first)
@@ -58,10 +58,7 @@ struct ResumeRequestTests {
         #expect(request.header("Accept") == "audio/wav")
     }
 
-    @Test(
-        "One that was told to send no cookies still sends none, and one that was not still sends them",
-        arguments: [true, false]
-    )
+    @Test("A resuming request handles cookies if the download's own did, and not otherwise", arguments: [true, false])
     func cookies(isHandling: Bool) async throws {
         let origin = try ResumeOrigin()
         let paused = try await PausedDownload(from: origin, Self.request(origin.url, handlingCookies: isHandling))
@@ -80,7 +77,7 @@ struct ResumeRequestTests {
         return request
     }
 
-    @Test("Its main document and what protocol classes have stored in it come along")
+    @Test("A resuming request has the download's main document and the properties of protocol classes")
     func properties() async throws {
         let origin = try ResumeOrigin()
         let mutable = NSMutableURLRequest(url: origin.url)
@@ -94,7 +91,7 @@ struct ResumeRequestTests {
         #expect(request.mainDocumentURL?.absoluteString == "http://main.example/page")
     }
 
-    @Test("A redirect is followed again, with the range")
+    @Test("A resumed download follows its redirect again, with the range")
     func redirect() async throws {
         let server = try LoopbackServer { request in
             switch (request.path, request.ordinal) {

@@ -52,7 +52,7 @@ struct ResumeRestartTests {
         },
     ]
 
-    @Test("From zero, with a request for the whole", arguments: misfits)
+    @Test("An answer that doesn't fit starts the download from zero, with a request for the whole", arguments: misfits)
     func misfit(_ misfit: Misfit) async throws {
         let origin = try ResumeOrigin { request in
             request.ordinal == 2 ? misfit.answer(request) : .resource(ResumeOrigin.changedBody, for: request)
@@ -84,7 +84,7 @@ struct ResumeRestartTests {
         #expect(paused.directory.content == [])
     }
 
-    @Test("What a delegate leads to in place of a redirect, on this machine, comes as a whole")
+    @Test("A data URL to which a delegate leads instead of a redirect comes as a whole")
     func local() async throws {
         let origin = try ResumeOrigin { _ in .redirect(to: "/elsewhere") }
         let paused = try await PausedDownload(from: origin)
@@ -106,7 +106,7 @@ struct ResumeRestartTests {
         #expect(!resumed.hasContinued)
     }
 
-    @Test("A file that has become shorter than what is there already")
+    @Test("A file that has become shorter than what is there already starts the download over")
     func shorter() async throws {
         let origin = try ResumeOrigin { _ in
             Response.body(ResumeOrigin.changedBody[0..<1000]).header("ETag", "\"version-2\"")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Resume data hold no credentials", .timeLimit(.minutes(1)))
 struct ResumeSecrecyTests {
-    @Test("Neither of the request's fields, nor of its URL, nor of the session")
+    @Test("Resume data has no credentials, neither of the request's fields, nor of its URL, nor of the session")
     func secrets() async throws {
         let origin = try ResumeOrigin()
         let directory = try TemporaryDirectory()

@@ -31,7 +31,7 @@ struct ResumeSurvivesKillTests {
         let hasContinued: Bool
     }
 
-    @Test("Is resumed to the very same bytes, at each of 200 moments")
+    @Test("A download whose process is killed at any of 200 moments is resumed to the very same bytes")
     func kills() async throws {
         let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
             var outcomes: [Outcome] = []

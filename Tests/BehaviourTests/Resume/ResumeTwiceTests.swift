@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The same resume data can be used more than once", .timeLimit(.minutes(1)))
 struct ResumeTwiceTests {
-    @Test("At once: each download gets an intact file")
+    @Test("Downloads from the same resume data at once each get an intact file")
     func atOnce() async throws {
         let gate = Gate()
         let origin = try ResumeOrigin { request in
@@ -32,7 +32,7 @@ struct ResumeTwiceTests {
         #expect(paused.directory.content == [])
     }
 
-    @Test("One after the other: the second starts from zero")
+    @Test("The second of two downloads from the same resume data starts from zero")
     func oneAfterTheOther() async throws {
         let paused = try await PausedDownload(from: ResumeOrigin())
         #expect(try await paused.resume().hasContinued)
@@ -43,7 +43,7 @@ struct ResumeTwiceTests {
         #expect(paused.directory.content == [])
     }
 
-    @Test("After a resumed download was cancelled: it changed nothing")
+    @Test("A resumed download that was cancelled leaves its resume data as good as before")
     func afterCancelling() async throws {
         let origin = try ResumeOrigin { request in
             guard request.ordinal == 2 else {

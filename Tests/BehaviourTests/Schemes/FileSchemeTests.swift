@@ -43,7 +43,7 @@ struct FileSchemeTests {
         #expect(task.countOfBytesExpectedToReceive == 700_000)
     }
 
-    @Test("What can't be read says why")
+    @Test("A file that can't be read fails the task with the reason")
     func errors() async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
@@ -54,7 +54,7 @@ struct FileSchemeTests {
         #expect(await error(missing)?.failingURL == missing)
         #expect(await error(try directory.file(Data()).appendingPathComponent("below"))?.code == .fileDoesNotExist)
         #expect(await error(directory.url)?.code == .fileIsDirectory)
-        // Nobody may read it, the superuser included.
+        // No user may read it, the superuser included.
         #expect(await error(URL(fileURLWithPath: "/proc/sys/vm/compact_memory"))?.code == .noPermissionsToReadFile)
         #expect(await error(try #require(URL(string: "file://elsewhere.invalid/etc/hostname")))?.code == .badURL)
         let cut = try #require(URL(string: directory.file(Data("x".utf8)).absoluteString + "%00"))
@@ -77,7 +77,7 @@ struct FileSchemeTests {
         }
     }
 
-    @Test("A pipe isn't opened at all: whoever waits to write to it loses nothing")
+    @Test("A pipe isn't opened at all, and a writer that waits for a reader loses nothing")
     func waitingWriter() async throws {
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
@@ -185,7 +185,7 @@ struct FileSchemeTests {
 @Suite("Schemes", .timeLimit(.minutes(1)))
 struct SchemeTests {
     @Test(
-        "What is none of http, https, ftp, ftps, file and data is unsupported",
+        "A scheme other than http, https, ftp, ftps, file and data is unsupported",
         arguments: ["gopher://h/", "x:y", "ws+x://h/", "//h/a", "mailto:a@b"]
     )
     func unsupported(text: String) async throws {

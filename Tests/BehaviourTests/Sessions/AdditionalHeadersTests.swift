@@ -23,7 +23,7 @@ struct AdditionalHeadersTests {
         #expect(request.headers(named: "User-Agent") == ["Tests/1"])
     }
 
-    @Test("The request's own go before them, whatever the case of their names")
+    @Test("The request's own headers replace the configuration's, whatever the case of their names")
     func requestWins() async throws {
         let request = try await request(["x-SESSION": "request's"]) {
             $0.httpAdditionalHeaders = ["X-Session": "session's", "X-Other": "session's"]
@@ -38,7 +38,7 @@ struct AdditionalHeadersTests {
         #expect(request.headers(named: "X-Number") == ["42"])
     }
 
-    @Test("Host, User-Agent, Accept, Accept-Language and Accept-Encoding are there by themselves, once")
+    @Test("Host, User-Agent, Accept, Accept-Language and Accept-Encoding are sent by default, once")
     func defaults() async throws {
         let request = try await request()
         for name in ["Host", "User-Agent", "Accept", "Accept-Language", "Accept-Encoding"] {

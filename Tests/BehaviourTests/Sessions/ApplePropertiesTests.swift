@@ -108,7 +108,7 @@ struct ApplePropertiesTests {
         #expect(!task.prefersIncrementalDelivery)
     }
 
-    @Test("An error tells why a network may not be used, if somebody has said so")
+    @Test("An error tells why a network may not be used, if its user info says so")
     func networkUnavailableReason() {
         #expect(URLError(.notConnectedToInternet).networkUnavailableReason == nil)
         let error = URLError(.notConnectedToInternet, userInfo: [NSURLErrorNetworkUnavailableReasonKey: 1])

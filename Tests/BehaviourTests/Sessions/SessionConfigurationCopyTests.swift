@@ -16,7 +16,7 @@ private enum OlderInitialiser: OlderMaker {
 
 @Suite("A session's configuration", .timeLimit(.minutes(1)))
 struct SessionConfigurationCopyTests {
-    @Test("It is copied when the session is created: later changes to the object have no effect")
+    @Test("A configuration is copied when its session is created: later changes to the object have no effect")
     func copiedOnUse() async throws {
         let server = try LoopbackServer { .echo($0) }
         defer { server.stop() }
@@ -31,7 +31,7 @@ struct SessionConfigurationCopyTests {
         #expect(session.configuration.timeoutIntervalForRequest == 60)
     }
 
-    @Test("What the session hands out is a copy too")
+    @Test("The configuration that a session returns is a copy too")
     func copiedOnRead() async throws {
         let server = try LoopbackServer { .echo($0) }
         defer { server.stop() }

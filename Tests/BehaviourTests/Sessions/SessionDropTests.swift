@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A session that is dropped without being invalidated", .timeLimit(.minutes(1)))
 struct SessionDropTests {
-    @Test("It closes its connections")
+    @Test("A dropped session closes its connections")
     func connections() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -19,7 +19,7 @@ struct SessionDropTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("Its running tasks finish first, and its delegate is let go after them")
+    @Test("A dropped session's running tasks finish first, and its delegate is let go after them")
     func runningTasks() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .pieces([.bytes("first "), .waitFor(gate), .bytes("second")]) }
@@ -59,11 +59,7 @@ struct SessionDropTests {
         }
     }
 
-    @Test(
-        "It and its delegate are let go where that may wait for other tasks, and not on the loop",
-        arguments: [true, false],
-        [true, false]
-    )
+    @Test("A dropped session and its delegate aren't let go on the loop", arguments: [true, false], [true, false])
     func delegateGoes(isReadToEnd: Bool, isSubclass: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -87,7 +83,7 @@ struct SessionDropTests {
         #expect(endings.value == [false])
     }
 
-    @Test("Tasks that nobody holds run to their end all the same")
+    @Test("Tasks that aren't held run to their end all the same")
     func unheldTasks() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -115,7 +111,7 @@ struct SessionDropTests {
         #expect(tasks.map(\.state) == [.completed])
     }
 
-    @Test("Nothing of it is left: no descriptor, no thread, no object")
+    @Test("Nothing of a dropped session is left: no descriptor, no thread, no object")
     func nothingLeft() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { _ in .text("hello") }
@@ -144,17 +140,5 @@ struct SessionDropTests {
             #expect(after.threads <= before.threads + 4)
             server.stop()
         }
-    }
-}
-
-private final class ReleaseProbe: NSObject, URLSessionDataDelegate {
-    private let released: Gate
-
-    init(_ released: Gate) {
-        self.released = released
-    }
-
-    deinit {
-        released.open()
     }
 }

@@ -188,7 +188,10 @@ extension SessionInvalidationTests {
         #expect(delegate.events.value == ["created", "challenge", "invalid"])
     }
 
-    @Test("One that is invalidated and cancelled then cancels it", arguments: Loading.allCases)
+    @Test(
+        "A session that is invalidated and cancelled when its delegate hears of an async task cancels it",
+        arguments: Loading.allCases
+    )
     func cancellingInDidCreateTask(loading: Loading) async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

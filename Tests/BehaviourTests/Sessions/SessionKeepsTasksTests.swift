@@ -26,7 +26,7 @@ struct SessionKeepsTasksTests {
         session.finishTasksAndInvalidate()
     }
 
-    @Test("What was never resumed and what nobody else holds goes with the invalidation")
+    @Test("Tasks that were never resumed, and that only the session holds, go with the invalidation")
     func invalidation() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)
@@ -40,7 +40,7 @@ struct SessionKeepsTasksTests {
         #expect(delegate.entries.map(\.event) == [.created, .created, .becameInvalid])
     }
 
-    @Test("invalidateAndCancel cancels also what was never resumed and what nobody else holds")
+    @Test("invalidateAndCancel cancels even tasks that were never resumed, and that only the session holds")
     func cancelling() async throws {
         let delegate = RecordingDelegate()
         let session = URLSession.forTest(delegate: delegate)
@@ -95,7 +95,7 @@ struct SessionKeepsTasksTests {
         #expect(descriptions.value == ["dropped", "dropped", "dropped"])
     }
 
-    @Test("Sessions, their tasks and their connections all end, whoever lets go of what, and when")
+    @Test("Sessions, their tasks and their connections all end, in whatever order they are let go of")
     func storm() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { _ in .text("hello") }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A session's list of tasks", .timeLimit(.minutes(1)))
 struct SessionTaskListTests {
-    @Test("It has the tasks that are not completed, by kind, whichever way it's asked for")
+    @Test("The list has the tasks that are not completed, by kind, whichever way it's asked for")
     func kinds() async throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }
@@ -48,7 +48,7 @@ struct SessionTaskListTests {
         #expect(isOnQueue)
     }
 
-    @Test("A task is on it from its creation to its completion, and not after")
+    @Test("A task is on the list from its creation to its completion, and not after")
     func lifetime() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -64,7 +64,7 @@ struct SessionTaskListTests {
         #expect(await session.allTasks.isEmpty)
     }
 
-    @Test("A cancelled task is not on it, even where its completion has not been delivered")
+    @Test("A cancelled task is not on the list, even if its completion has not been delivered")
     func cancelled() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .never }
@@ -86,7 +86,7 @@ struct SessionTaskListTests {
         #expect(await rig.session.allTasks == [running])
     }
 
-    @Test("The tasks of async calls are on it as well")
+    @Test("The tasks of async calls are on the list as well")
     func asyncTasks() async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }

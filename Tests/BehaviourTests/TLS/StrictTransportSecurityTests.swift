@@ -69,7 +69,7 @@ struct StrictTransportSecurityTests {
         #expect(try await isUpgraded(session))
     }
 
-    @Test("A host that asks for it gets no request over http any more, on whatever port, and the task shows that")
+    @Test("A host that asks for HSTS gets no more requests over http, on whatever port, and the task shows that")
     func upgrading() async throws {
         let session = session()
         defer { session.invalidateAndCancel() }
@@ -89,7 +89,7 @@ struct StrictTransportSecurityTests {
         #expect(result.text?.hasPrefix("TLSv1.3") == true)
     }
 
-    @Test("By default nothing is remembered")
+    @Test("By default no host is remembered as requiring https")
     func off() async throws {
         let session = session(.off)
         defer { session.invalidateAndCancel() }
@@ -98,7 +98,7 @@ struct StrictTransportSecurityTests {
         #expect(CurlOptions().strictTransportSecurity == .off)
     }
 
-    @Test("It ends when the host says so")
+    @Test("A host that ends its policy gets requests over http again")
     func ending() async throws {
         let session = session()
         defer { session.invalidateAndCancel() }
@@ -108,7 +108,7 @@ struct StrictTransportSecurityTests {
         #expect(try await !isUpgraded(session))
     }
 
-    @Test("Subdomains follow where the host says so")
+    @Test("A policy holds for subdomains if the host says so")
     func subdomains() async throws {
         for (policy, isIncluded) in [("max-age=600", false), ("max-age=600;includeSubDomains", true)] {
             let session = session { configuration in
@@ -121,7 +121,7 @@ struct StrictTransportSecurityTests {
         }
     }
 
-    @Test("An address never becomes known")
+    @Test("An address never becomes known as requiring https")
     func address() async throws {
         let session = session()
         defer { session.invalidateAndCancel() }
@@ -129,7 +129,7 @@ struct StrictTransportSecurityTests {
         #expect(try await !isUpgraded(session, host: "127.0.0.1"))
     }
 
-    @Test("What comes over http says nothing")
+    @Test("A policy that comes over http doesn't count")
     func overHTTP() async throws {
         let server = try LoopbackServer { _ in .text("ok").header("Strict-Transport-Security", "max-age=600") }
         defer { server.stop() }
@@ -140,7 +140,7 @@ struct StrictTransportSecurityTests {
         #expect(await session.load(url).text == "ok")
     }
 
-    @Test("What comes under a certificate that nobody verified says nothing")
+    @Test("A policy that comes over an unverified connection doesn't count")
     func unverified() async throws {
         let port = TLSNginx.Port.showing(.unknown)
         let careless = session { $0.curl.hosts["localhost"].trustsAnyCertificate = true }
@@ -188,7 +188,7 @@ struct StrictTransportSecurityTests {
         #expect(stored?.response.url == secure("/?cc=max-age=60"))
     }
 
-    @Test("A file makes it known to the next session, and flushing waits for that")
+    @Test("A file makes a host's policy known to the next session, and flushing waits for that")
     func file() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.url.appendingPathComponent("hsts")
@@ -213,7 +213,7 @@ struct StrictTransportSecurityTests {
         #expect(await session.load(try plain("/")).error?.code == .cannotOpenFile)
     }
 
-    @Test("libcurl's own can't be set beside it")
+    @Test("libcurl's own option for HSTS can't be set")
     func reserved() async throws {
         let session = session(.off) { configuration in
             configuration.curl.configureTransfer = { transfer, _ in try transfer.set("HSTS", "/tmp/hsts") }

@@ -22,7 +22,10 @@ struct TLSFailureTests {
         Case(certificate: .wronghost, code: .serverCertificateUntrusted, problem: .wrongHost, words: "127.0.0.1"),
     ]
 
-    @Test("fails the task with a code of its own and OpenSSL's reason, and no request is sent", arguments: cases)
+    @Test(
+        "A bad certificate fails the task with a code of its own and OpenSSL's reason, and no request is sent",
+        arguments: cases
+    )
     func bad(testCase: Case) async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx)
@@ -37,7 +40,7 @@ struct TLSFailureTests {
         #expect(try await nginx.requests(to: path) == 0)
     }
 
-    @Test("Without a list, a revoked certificate passes; with one, it doesn't, and others do")
+    @Test("A revoked certificate fails the task only with a revocation list, with which others still pass")
     func revoked() async throws {
         let nginx = try TLSNginx.shared()
         let careless = URLSession.trusting(nginx)
@@ -52,7 +55,7 @@ struct TLSFailureTests {
         #expect(await careful.load(nginx.url(.showing(.good))).response?.statusCode == 200)
     }
 
-    @Test("The errors of other failures name no problem of a certificate's")
+    @Test("The errors of other failures name no problem with a certificate")
     func others() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx) { $0.tls.minimumVersion = .TLSv13 }

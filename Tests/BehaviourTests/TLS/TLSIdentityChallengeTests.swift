@@ -53,7 +53,7 @@ struct TLSIdentityChallengeTests {
     }
 
     @Test(
-        "A delegate that has none leaves it to the server",
+        "A delegate without a certificate leaves it to the server",
         arguments: [URLSession.AuthChallengeDisposition.performDefaultHandling, .rejectProtectionSpace, .useCredential]
     )
     func none(disposition: URLSession.AuthChallengeDisposition) async throws {
@@ -68,7 +68,7 @@ struct TLSIdentityChallengeTests {
         #expect(Self.methods(delegate).count == 2)
     }
 
-    @Test("A delegate that cancels gets nothing sent")
+    @Test("No request is sent if the delegate cancels")
     func cancel() async throws {
         let nginx = try TLSNginx.shared()
         let path = "/\(UUID().uuidString)"

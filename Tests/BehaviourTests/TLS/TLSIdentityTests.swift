@@ -30,7 +30,7 @@ struct TLSIdentityTests {
     ]
 
     @Test(
-        "is shown to a server that asks: PEM and PKCS#12, from files and from memory, with a passphrase and without",
+        "A client certificate is shown to a server that asks, in each form and with a passphrase or without",
         arguments: forms.indices
     )
     func shown(index: Int) async throws {
@@ -40,7 +40,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("that isn't sent doesn't fail the transfer: the server's answer is delivered")
+    @Test("Without a client certificate, the answer of a server that asks for one is delivered")
     func none() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx)
@@ -50,7 +50,7 @@ struct TLSIdentityTests {
         #expect(result.text?.contains("No required SSL certificate was sent") == true)
     }
 
-    @Test("that can't be used fails the task")
+    @Test("A client certificate that can't be used fails the task")
     func broken() async throws {
         let wrong = try await load(.asking) { .pkcs12(.file($0.clientBundle), passphrase: "wrong") }
         #expect(wrong.error?.code == .clientCertificateRejected)
@@ -62,7 +62,7 @@ struct TLSIdentityTests {
         #expect(mismatched.error?.code == .clientCertificateRejected)
     }
 
-    @Test("whose key is encrypted fails the task if there is no passphrase: nobody is asked for it")
+    @Test("A client certificate's encrypted key fails the task without a passphrase, and the user isn't asked for it")
     func locked() async throws {
         let nginx = try TLSNginx.shared()
         await #expect(processExitsWith: .success) {
@@ -92,7 +92,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("that is set for one host isn't shown to others")
+    @Test("A client certificate that is set for one host isn't shown to others")
     func perHost() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx) { curl in
@@ -105,7 +105,7 @@ struct TLSIdentityTests {
         #expect(await session.load(nginx.url(.askingInOldWay)).response?.statusCode == 400)
     }
 
-    @Test("that the server turns down by an alert: clientCertificateRejected")
+    @Test("A client certificate that the server turns down by an alert is clientCertificateRejected")
     func rejected() async throws {
         let peer = try await AlertingServer(["-tls1_2"])
         let session = peer.session {
@@ -120,7 +120,7 @@ struct TLSIdentityTests {
         #expect(error.curlText?.contains("alert") == true)
     }
 
-    @Test("that is missing where the server ends the connection for it: clientCertificateRequired")
+    @Test("A server that ends the connection for want of a client certificate is clientCertificateRequired")
     func required() async throws {
         let peer = try await AlertingServer(["-tls1_3"])
         let session = peer.session()

@@ -149,7 +149,7 @@ struct TLSOptionsTests {
         #expect(bad.error?.certificateProblem == .otherPublicKey)
     }
 
-    @Test("A pinned key is let in, and no other")
+    @Test("A server with a pinned key is let in, and no other")
     func pins() async throws {
         let nginx = try TLSNginx.shared()
         let pin = try nginx.site.goodPin()
@@ -181,7 +181,7 @@ struct TLSOptionsTests {
         #expect(other.error?.code == .serverCertificateHasUnknownRoot)
     }
 
-    @Test("That is written to standard error once for each session, and never by default")
+    @Test("A session that leaves a host unverified says so on standard error once, and by default nothing is said")
     func warning() async throws {
         let nginx = try TLSNginx.shared()
         let url = nginx.url(.showing(.selfsigned)).absoluteString

@@ -27,9 +27,7 @@ struct TLSOwnDecisionTests {
         }
     }
 
-    @Test(
-        "It holds for its tasks alone: another's delegate is asked, and may refuse, on connections that stand as well"
-    )
+    @Test("A delegate's decision holds for its own tasks: another one is asked, also about connections that stand")
     func refused() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.trusting(nginx)
@@ -44,10 +42,7 @@ struct TLSOwnDecisionTests {
         #expect(second.challenges.value.count == 2)
     }
 
-    @Test(
-        "An answer that comes when the task has another delegate, or none, counts for nobody",
-        arguments: [false, true]
-    )
+    @Test("An answer that comes when the task has another delegate, or none, doesn't count", arguments: [false, true])
     func replaced(hasOther: Bool) async throws {
         let session = URLSession.trusting(try TLSNginx.shared())
         defer { session.invalidateAndCancel() }
@@ -68,7 +63,7 @@ struct TLSOwnDecisionTests {
         #expect((task.error as? URLError)?.code.rawValue == expected)
     }
 
-    @Test("Its tasks keep their connection, and it is asked once")
+    @Test("The tasks of one delegate keep their connection, and it is asked once")
     func kept() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest { $0.urlCache = nil }
@@ -84,7 +79,7 @@ struct TLSOwnDecisionTests {
         #expect(delegate.challenges.value.count == 1)
     }
 
-    @Test("Over HTTP/2 nobody rides on what another's delegate has let in, however many there are at once")
+    @Test("Over HTTP/2 no task uses a connection that another's delegate has let in, however many run at once")
     func multiplexed() async throws {
         let nginx = try Nginx.shared()
         let session = URLSession.forTest { $0.urlCache = nil }
@@ -103,7 +98,7 @@ struct TLSOwnDecisionTests {
         #expect(second.challenges.value.count == 20)
     }
 
-    @Test("What the session's delegate has let in by the task's method is not let in for a task whose own would refuse")
+    @Test("A server that the session's delegate has let in is refused for a task whose own delegate refuses it")
     func afterSession() async throws {
         let nginx = try TLSNginx.shared()
         let sessions = Self.accepting()
@@ -121,9 +116,7 @@ struct TLSOwnDecisionTests {
     /// Without a method for challenges.
     private final class Plain: NSObject, URLSessionTaskDelegate {}
 
-    @Test(
-        "Where the session's delegate answers for all, as with its own method or one that a task's lacks, all share its decision"
-    )
+    @Test("All tasks share the decision of a session's delegate that answers for all of them")
     func shared() async throws {
         let nginx = try TLSNginx.shared()
         let url = nginx.url(.showing(.selfsigned))

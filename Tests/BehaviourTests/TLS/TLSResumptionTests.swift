@@ -27,7 +27,7 @@ struct TLSResumptionTests {
         #expect(beginnings == [".", "r", "r"])
     }
 
-    @Test("Where a delegate has a say, none is resumed, since resumed sessions aren't verified again")
+    @Test("No TLS session is resumed where a delegate decides, since resumed ones aren't verified again")
     func asked() async throws {
         let delegate = TLSTrustChallengeTests.SessionLevel { $1(.performDefaultHandling, nil) }
         #expect(try await Self.beginnings(on: .new, delegate: delegate) == [".", ".", "."])

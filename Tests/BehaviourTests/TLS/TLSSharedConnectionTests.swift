@@ -12,7 +12,7 @@ struct TLSSharedConnectionTests {
         }
     }
 
-    @Test("are shared like any others over HTTP/2: many requests, one question, one connection")
+    @Test("Many requests over HTTP/2 share a connection that the delegate has let in, with one question")
     func multiplexed() async throws {
         let nginx = try Nginx.shared()
         let delegate = TLSTrustChallengeTests.accepting()
@@ -26,7 +26,7 @@ struct TLSSharedConnectionTests {
         #expect(delegate.trusts.count == 1)
     }
 
-    @Test("serve the session's later requests without another question, whichever task sends them")
+    @Test("A connection that the delegate has let in serves later requests without another question")
     func kept() async throws {
         let nginx = try Nginx.shared()
         let own = DecidingDelegate(onChallenge: { asked in

@@ -7,7 +7,10 @@ import Testing
 struct TLSTruncationTests {
     private static let versions = ["-tls1_2", "-tls1_3"]
 
-    @Test("One whose connection is cut is incomplete, and isn't stored", arguments: versions)
+    @Test(
+        "A body that only the end of TLS delimits is incomplete if the connection is cut, and isn't stored",
+        arguments: versions
+    )
     func cut(version: String) async throws {
         let server = try await TalkingTLSServer([version])
         defer { server.stop() }
@@ -17,13 +20,13 @@ struct TLSTruncationTests {
         async let result = session.load(server.url)
         try await server.waitForRequest()
         server.say("HTTP/1.1 200 OK\nCache-Control: max-age=600\n\nhello")
-        // Without a word, as somebody on the way would do it.
+        // Without a word, as an attacker on the way would do it.
         server.stop()
         #expect(await result.error?.code == .networkConnectionLost)
         #expect(cache.cachedResponse(for: URLRequest(url: server.url)) == nil)
     }
 
-    @Test("One whose connection the server ends is complete", arguments: versions)
+    @Test("A body that only the end of TLS delimits is complete if the server ends TLS", arguments: versions)
     func end(version: String) async throws {
         let directory = try TemporaryDirectory()
         _ = try directory.file("answer", Data("HTTP/1.1 200 OK\r\n\r\nhello".utf8))
@@ -37,7 +40,7 @@ struct TLSTruncationTests {
         #expect(result.error == nil)
     }
 
-    @Test("One that says its length needs no such end", arguments: versions)
+    @Test("A body whose length is known needs no end of TLS", arguments: versions)
     func length(version: String) async throws {
         let server = try await TalkingTLSServer([version])
         defer { server.stop() }

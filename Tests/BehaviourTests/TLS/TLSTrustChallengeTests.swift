@@ -69,7 +69,10 @@ struct TLSTrustChallengeTests {
         #expect(try trust.pemCertificates == [String(contentsOf: nginx.site.certificate(.good), encoding: .utf8)])
     }
 
-    @Test("A short form of an address is that address, whoever verifies", arguments: [true, false])
+    @Test(
+        "A short form of an address is verified as that address, with a delegate or without",
+        arguments: [true, false]
+    )
     func shortAddress(hasDelegate: Bool) async throws {
         let nginx = try TLSNginx.shared()
         let delegate = SessionLevel { $1(.performDefaultHandling, nil) }
@@ -87,7 +90,7 @@ struct TLSTrustChallengeTests {
         #expect(trusts.map(\.isTrusted).prefix(2) == (hasDelegate ? [true, false] : []))
     }
 
-    @Test("What is wrong with a bad one is said", arguments: TLSFailureTests.cases)
+    @Test("The delegate is told what is wrong with a server's certificate", arguments: TLSFailureTests.cases)
     func problems(testCase: TLSFailureTests.Case) async throws {
         let nginx = try TLSNginx.shared()
         let delegate = SessionLevel { $1(.performDefaultHandling, nil) }
@@ -194,7 +197,7 @@ struct TLSTrustChallengeTests {
         }
     }
 
-    @Test("The default handling lets a good server in, and its later connections ask nobody")
+    @Test("The default handling lets a good server in, and its later connections bring no question")
     func fallBack() async throws {
         let nginx = try TLSNginx.shared()
         let delegate = SessionLevel { $1(.performDefaultHandling, nil) }
@@ -286,7 +289,7 @@ struct TLSTrustChallengeTests {
         }
     }
 
-    @Test("So does a session's, whose next object may refuse what the one before had nothing against")
+    @Test("A session's delegate may pass a question on to an object that refuses the server")
     func sessionsPassedOn() async throws {
         let nginx = try TLSNginx.shared()
         for (other, status) in [(Indifferent(), 200), (Refusing(), nil)] as [(any URLSessionDelegate, Int?)] {
@@ -345,7 +348,7 @@ struct TLSTrustChallengeTests {
         let url = nginx.url(.showing(.selfsigned))
         let (_, response) = try await session.data(from: url, delegate: own)
         #expect((response as? HTTPURLResponse)?.statusCode == 200)
-        // Without it, the connection that it let in serves nobody.
+        // Without it, the connection that it let in serves no task.
         #expect(await session.load(url).error?.code == .serverCertificateHasUnknownRoot)
     }
 
@@ -469,7 +472,7 @@ struct TLSTrustChallengeTests {
         #expect(error?.certificateProblem == .otherPublicKey)
     }
 
-    @Test("Nobody is asked about a server that may show any certificate")
+    @Test("The delegate isn't asked about a server that may show any certificate")
     func unverified() async throws {
         let nginx = try TLSNginx.shared()
         let delegate = SessionLevel { $1(.cancelAuthenticationChallenge, nil) }

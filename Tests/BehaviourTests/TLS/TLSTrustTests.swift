@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("Whom connections trust", .timeLimit(.minutes(1)))
+@Suite("Trusted authorities", .timeLimit(.minutes(1)))
 struct TLSTrustTests {
     typealias Source = CurlOptions.TLSOptions.CertificateSource
 
@@ -13,7 +13,7 @@ struct TLSTrustTests {
         return await session.load(nginx.url(.showing(.good)))
     }
 
-    @Test("Nobody but the system's authorities, by default")
+    @Test("By default, only the system's authorities are trusted")
     func system() async throws {
         let result = try await load(.shared()) { _ in }
         #expect(result.error?.code == .serverCertificateHasUnknownRoot)
@@ -28,7 +28,10 @@ struct TLSTrustTests {
         ]
     }
 
-    @Test("An authority besides the system's, or alone: from a file, a directory or memory", arguments: 0..<5)
+    @Test(
+        "An authority can be trusted besides the system's, or alone, from a file, a directory or memory",
+        arguments: 0..<5
+    )
     func sources(index: Int) async throws {
         let nginx = try TLSNginx.shared()
         let source = try Self.sources(nginx.site)[index]
@@ -38,7 +41,7 @@ struct TLSTrustTests {
         #expect(only.text?.hasPrefix("TLSv1.3 ") == true, "\(only)")
     }
 
-    @Test("An authority of one host's is nobody else's")
+    @Test("An authority of one host's isn't trusted for others")
     func perHost() async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.forTest { configuration in
@@ -105,7 +108,7 @@ struct TLSTrustTests {
         let session = URLSession.forTest { $0.curl.tls.trustRoots = [.file(copy)] }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == 200)
-        // Nobody looks for it again.
+        // It isn't looked for again.
         try FileManager.default.removeItem(at: copy)
         #expect(await session.load(nginx.url(.new)).response?.statusCode == 200)
         #expect(await session.load(nginx.url(.old)).response?.statusCode == 200)

@@ -23,7 +23,7 @@ struct TaskCancelTests {
         return error
     }
 
-    @Test("Before it is resumed it completes once, and nothing is sent")
+    @Test("A task that is cancelled before it is resumed completes once, and sends nothing")
     func beforeResume() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -37,7 +37,7 @@ struct TaskCancelTests {
         #expect(server.connectionCount == 0)
     }
 
-    @Test("Right after its resuming it completes once")
+    @Test("A task that is cancelled right after it is resumed completes once")
     func afterResume() async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }
@@ -49,7 +49,7 @@ struct TaskCancelTests {
         #expect(delegate.story(of: task) == ["created", "completed"])
     }
 
-    @Test("While it waits for its turn it completes once, and the others get theirs")
+    @Test("A task that is cancelled while it waits for its turn completes once, and the others get theirs")
     func whileQueued() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
@@ -68,7 +68,7 @@ struct TaskCancelTests {
         #expect(server.requests.map(\.path) == ["/0", "/2"])
     }
 
-    @Test("While it connects it completes once")
+    @Test("A task that is cancelled while it connects completes once")
     func whileConnecting() async throws {
         let server = try LoopbackServer.deaf()
         defer { server.stop() }
@@ -82,7 +82,7 @@ struct TaskCancelTests {
         _ = try await cancel(tasks[0], of: session, delegate)
     }
 
-    @Test("Before the head it completes once, and the connection is closed")
+    @Test("A task that is cancelled before the head completes once, and its connection is closed")
     func beforeHead() async throws {
         let server = try LoopbackServer { _ in .never }
         defer { server.stop() }
@@ -96,7 +96,7 @@ struct TaskCancelTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("Within the head it completes once")
+    @Test("A task that is cancelled within the head completes once")
     func insideHead() async throws {
         let server = try LoopbackServer { _ in .fault(.insideHead, then: .hang) }
         defer { server.stop() }
@@ -110,7 +110,7 @@ struct TaskCancelTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("Within the body it completes once, with the response kept, and the connection is closed")
+    @Test("A task that is cancelled within the body completes once with its response, and its connection is closed")
     func insideBody() async throws {
         let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
         defer { server.stop() }
@@ -125,7 +125,7 @@ struct TaskCancelTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("While it is suspended in mid-body it completes once")
+    @Test("A task that is cancelled while it is suspended in mid-body completes once")
     func whileSuspended() async throws {
         let server = try LoopbackServer { _ in .fault(.insideBody(after: 1000, of: 5000), then: .hang) }
         defer { server.stop() }
@@ -139,7 +139,7 @@ struct TaskCancelTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("From within its own delegate method it completes once")
+    @Test("A task that is cancelled from within its own delegate method completes once")
     func fromDelegate() async throws {
         let server = try LoopbackServer { _ in .generated(length: 8 << 20) }
         defer { server.stop() }
@@ -156,7 +156,7 @@ struct TaskCancelTests {
         #expect(delegate.events(of: task).last == .completed(.cancelled))
     }
 
-    @Test("After the transfer, before the owner was told, it completes once: cancelled, and without a body")
+    @Test("A task that is cancelled after its transfer, but before its owner is told, completes once, as cancelled")
     func afterTransfer() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -184,7 +184,7 @@ struct TaskCancelTests {
         #expect(calls.value.count == 1)
     }
 
-    @Test("After the end it does nothing")
+    @Test("Cancelling a completed task does nothing")
     func afterEnd() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -197,7 +197,7 @@ struct TaskCancelTests {
         #expect(task.error == nil)
     }
 
-    @Test("A completion handler is called with the cancellation, whether the task had been resumed or not")
+    @Test("A cancelled task's completion handler is called with the cancellation, whether it was resumed or not")
     func handlers() async throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }

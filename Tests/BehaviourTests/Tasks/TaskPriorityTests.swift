@@ -36,7 +36,7 @@ struct TaskPriorityTests {
         #expect(rig.server.requests.map(\.path) == ["/first", "/highest", "/high", "/default1", "/default2", "/low"])
     }
 
-    @Test("It can change while they wait, and counts: up, down and to what is no number", arguments: [1, 4])
+    @Test("The priority of a waiting request can change, up, down and to NaN", arguments: [1, 4])
     func change(loops: Int) async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -66,7 +66,7 @@ struct TaskPriorityTests {
         #expect(rig.server.requests.map(\.path) == ["/first", "/5", "/3", "/2", "/4", "/1"])
     }
 
-    @Test("With one connection for all hosts, it counts among them all")
+    @Test("With one connection for all hosts, priorities count among them all")
     func acrossHosts() async throws {
         let gate = Gate()
         let servers = try (0..<3).map { _ in

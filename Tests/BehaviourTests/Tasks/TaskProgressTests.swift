@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A task's Progress", .timeLimit(.minutes(1)))
 struct TaskProgressTests {
-    @Test("It moves with the bytes and ends at 1")
+    @Test("A task's Progress moves with the bytes and ends at 1")
     func moves() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -28,7 +28,7 @@ struct TaskProgressTests {
         #expect(task.progress.isFinished)
     }
 
-    @Test("It moves as well when it is first looked at in the middle")
+    @Test("A task's Progress that is first looked at in the middle moves as well")
     func lookedAtLate() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -45,7 +45,7 @@ struct TaskProgressTests {
         #expect(task.progress.fractionCompleted == 1)
     }
 
-    @Test("It is indeterminate while the length is unknown, and finished at the end")
+    @Test("A task's Progress is indeterminate while the length is unknown, and finished at the end")
     func unknownLength() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -60,7 +60,7 @@ struct TaskProgressTests {
         #expect(task.progress.isFinished)
     }
 
-    @Test("It isn't finished when the task fails, and its parent doesn't count it")
+    @Test("A failed task's Progress isn't finished, and its parent doesn't count it")
     func failure() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .chunked([.bytes("abc"), .close]) }
@@ -74,7 +74,7 @@ struct TaskProgressTests {
         #expect(whole.completedUnitCount == 0 && !whole.isFinished)
     }
 
-    @Test("Cancelling it cancels the task")
+    @Test("Cancelling a task's Progress cancels the task")
     func cancels() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .never }
@@ -88,7 +88,7 @@ struct TaskProgressTests {
         #expect(!task.progress.isFinished)
     }
 
-    @Test("Pausing it suspends the task at once, and resuming it resumes the task, in the order of the calls")
+    @Test("Pausing and resuming a task's Progress suspends and resumes the task at once")
     func pauses() throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }
@@ -103,7 +103,7 @@ struct TaskProgressTests {
         #expect(task.state == .running)
     }
 
-    @Test("So does pausing and resuming what it is part of, and being paused twice makes no difference")
+    @Test("Pausing and resuming the parent of a task's Progress suspends and resumes the task")
     func pausesWithParent() throws {
         let rig = try Rig { _ in .never }
         defer { rig.stop() }
@@ -122,7 +122,7 @@ struct TaskProgressTests {
         #expect(task.state == .suspended, "it went on without its Progress")
     }
 
-    @Test("Handlers that the program sets are called as well")
+    @Test("Handlers that the program sets on a task's Progress are called as well")
     func handlers() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .never }
@@ -140,7 +140,7 @@ struct TaskProgressTests {
         try await cancelled.wait()
     }
 
-    @Test("It takes part in the progress of something larger")
+    @Test("A task's Progress takes part in its parent's")
     func parent() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .generated(length: 1000) }

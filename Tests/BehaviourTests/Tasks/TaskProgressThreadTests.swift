@@ -6,7 +6,7 @@ import Testing
 
 @Suite("On which thread a task's Progress changes", .timeLimit(.minutes(1)))
 struct TaskProgressThreadTests {
-    @Test("It changes on the delegate queue alone, with one operation for however many bytes have come")
+    @Test("A task's Progress changes on the delegate queue alone, with one operation for however many bytes have come")
     func delegateQueue() async throws {
         let gate = Gate()
         let rig = try Rig { _ in
@@ -28,7 +28,7 @@ struct TaskProgressThreadTests {
         #expect(progress.completedUnitCount == 2_000_000)
     }
 
-    @Test("Whoever gets the result on the delegate queue finds it done")
+    @Test("A task's Progress is done when its result is delivered on the delegate queue")
     func doneBeforeResult() async throws {
         let rig = try Rig { _ in .generated(length: 1000) }
         defer { rig.stop() }
@@ -44,7 +44,7 @@ struct TaskProgressThreadTests {
         #expect(fraction == 1)
     }
 
-    @Test("That of an async call's task is done soon after the call")
+    @Test("The Progress of an async call's task is done soon after the call")
     func asyncCall() async throws {
         let rig = try Rig { _ in .generated(length: 1000) }
         defer { rig.stop() }
@@ -57,7 +57,7 @@ struct TaskProgressThreadTests {
         #expect(progress.isFinished && progress.totalUnitCount == 1000)
     }
 
-    @Test("Tasks of many sessions can stand below one parent")
+    @Test("Tasks of many sessions can have one parent Progress")
     func oneParent() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { $0.method == "PUT" ? .echoBody($0) : .generated(length: 300_000) }

@@ -33,7 +33,7 @@ struct TaskProgressUploadTests {
         #expect(task.countOfBytesSent == 0)
     }
 
-    @Test("It moves while the body is sent, and isn't done before the response")
+    @Test("An upload's Progress moves while the body is sent, and isn't done before the response")
     func movesWhileSending() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -53,7 +53,7 @@ struct TaskProgressUploadTests {
         #expect(whole.completedUnitCount == 1 && whole.fractionCompleted == 1)
     }
 
-    @Test("A redirect that drops the body begins anew: nothing of nothing is sent, and no fraction is above 1")
+    @Test("A redirect that drops the body begins the Progress anew, and no fraction is above 1")
     func redirectDropsBody() async throws {
         let fractions = Watched<[Double]>([])
         let delegate = RecordingDelegate(onEvent: { task, _ in
@@ -74,7 +74,7 @@ struct TaskProgressUploadTests {
         for case .sent(_, let total, let expected) in delegate.events(of: task) { #expect(total <= expected) }
     }
 
-    @Test("A redirect that repeats the body counts it anew")
+    @Test("A redirect that repeats the body counts it anew in the Progress")
     func redirectRepeatsBody() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { request in

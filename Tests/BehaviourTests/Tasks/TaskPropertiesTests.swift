@@ -112,7 +112,7 @@ struct TaskPropertiesTests {
         #expect(task.countOfBytesSent == 700)
     }
 
-    @Test("What is to be received is unknown where the server doesn't tell")
+    @Test("The bytes to be received are unknown if the server doesn't tell")
     func unknownLength() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in .chunked(["abc", "def"]) }

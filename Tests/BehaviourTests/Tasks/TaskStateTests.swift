@@ -18,7 +18,7 @@ struct TaskStateTests {
         #expect(rig.server.requests.map(\.path) == ["/"])
     }
 
-    @Test("It is running from its resuming on, and completed when its owner is told")
+    @Test("A task is running once it is resumed, and completed when its owner is told")
     func runningThenCompleted() async throws {
         let states = Watched<[URLSessionTask.State]>([])
         let delegate = RecordingDelegate(onEvent: { task, _ in
@@ -35,7 +35,7 @@ struct TaskStateTests {
         #expect(task.state == .completed)
     }
 
-    @Test("It is completed within its completion handler")
+    @Test("A task is completed within its completion handler")
     func completedInHandler() async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }
@@ -50,7 +50,7 @@ struct TaskStateTests {
         #expect(state == .completed)
     }
 
-    @Test("It is cancelling between cancel() and its completion")
+    @Test("A task is cancelling between cancel() and its completion")
     func cancelling() async throws {
         let gate = Gate()
         let queue = OperationQueue()

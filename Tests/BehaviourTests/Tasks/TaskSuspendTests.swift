@@ -8,7 +8,7 @@ import Testing
 struct TaskSuspendTests {
     static let length: Int64 = 32 << 20
 
-    @Test("In mid-body it stops the server, and resuming goes on with the same connection, no byte lost or repeated")
+    @Test("A task suspended in mid-body stops the server, and goes on with the same connection without losing a byte")
     func midBody() async throws {
         let suspended = Gate()
         let delegate = RecordingDelegate(onEvent: { task, event in
@@ -37,7 +37,7 @@ struct TaskSuspendTests {
         #expect(rig.server.requests.count { $0.path == "/" } == 1)
     }
 
-    @Test("Again and again, it loses nothing", arguments: ["plain", "chunked", "untilClose"])
+    @Test("A task that is suspended again and again loses no byte", arguments: ["plain", "chunked", "untilClose"])
     func repeatedly(framing: String) async throws {
         let length: Int64 = 4 << 20
         let delegate = RecordingDelegate(onEvent: { task, event in
@@ -60,7 +60,7 @@ struct TaskSuspendTests {
         #expect(rig.server.connectionCount == 1)
     }
 
-    @Test("While its body is being sent it stops the sending, and resuming sends the rest")
+    @Test("A task suspended while its body is being sent sends the rest when it is resumed")
     func midUpload() async throws {
         let stopped = Gate()
         let reads = Gate()
@@ -90,7 +90,7 @@ struct TaskSuspendTests {
         #expect(rig.server.requests.count { $0.method == "PUT" } == 1)
     }
 
-    @Test("Before the head it delays the response")
+    @Test("A task suspended before the head gets its response when it is resumed")
     func beforeHead() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -112,7 +112,7 @@ struct TaskSuspendTests {
         #expect(delegate.body(of: task) == Data("hello".utf8))
     }
 
-    @Test("Just when the head comes, it holds up nobody else, and the response comes when it is resumed")
+    @Test("A task suspended just when the head comes holds up no other, and gets its response when it is resumed")
     func withTheHead() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { .text($0.path) }
@@ -129,7 +129,7 @@ struct TaskSuspendTests {
         }
     }
 
-    @Test("While it waits for a connection it gives up its turn, and gets another when it is resumed")
+    @Test("A task suspended while it waits for a connection gives up its turn, and gets another when it is resumed")
     func whileQueued() async throws {
         let gate = Gate()
         let delegate = RecordingDelegate()
@@ -152,7 +152,7 @@ struct TaskSuspendTests {
         try await delegate.success(of: tasks[1])
     }
 
-    @Test("Suspended, a task isn't timed out, wherever it stands", arguments: ["head", "body", "upload"])
+    @Test("A suspended task isn't timed out, wherever it stands", arguments: ["head", "body", "upload"])
     func noTimeout(stage: String) async throws {
         let (suspended, answers) = (Gate(), Gate())
         let holder = Watched<URLSessionTask?>(nil)
@@ -197,7 +197,7 @@ struct TaskSuspendTests {
         holder.update { $0 = nil }
     }
 
-    @Test("Suspended while it connects, a task isn't timed out")
+    @Test("A task suspended while it connects isn't timed out")
     func noTimeoutWhileConnecting() async throws {
         let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
@@ -225,7 +225,7 @@ struct TaskSuspendTests {
     }
 
     @Test(
-        "Suspended while it speaks with a server that has yet to take its request, a task isn't timed out, and then waits again",
+        "A task suspended before the server has taken its request isn't timed out, and then waits again",
         arguments: ["tls", "tunnel", "ftp"]
     )
     func noTimeoutBeforeRequest(stage: String) async throws {
@@ -281,7 +281,7 @@ struct TaskSuspendTests {
         holder.update { $0 = nil }
     }
 
-    @Test("Resumed before libcurl gives up connecting, it has all of its time for another attempt")
+    @Test("A task resumed before libcurl gives up connecting has all of its time for another attempt")
     func connectsAgain() async throws {
         let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
@@ -308,7 +308,7 @@ struct TaskSuspendTests {
         #expect(ends.value.allSatisfy { $0 >= .seconds(3.4) }, "\(ends.value)")
     }
 
-    @Test("Resumed, it is timed out again if nothing comes")
+    @Test("A resumed task is timed out again if nothing comes")
     func timeoutAfterResuming() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in

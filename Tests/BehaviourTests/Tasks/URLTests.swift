@@ -74,7 +74,10 @@ struct URLTests {
         #expect(server.requests[0].target == "/path")
     }
 
-    @Test("Anything else in brackets is no host", arguments: ["[localhost]", "[127.0.0.1]"])
+    @Test(
+        "A URL with anything but an IPv6 address in brackets is a bad one",
+        arguments: ["[localhost]", "[127.0.0.1]"]
+    )
     func brackets(host: String) async throws {
         let rig = try Rig { _ in .text("hello") }
         defer { rig.stop() }
@@ -94,7 +97,7 @@ struct URLTests {
     }
 
     @Test(
-        "A host in another spelling is named in Host as everybody else spells it, and shown as the program wrote it",
+        "A host in another spelling is sent in its usual form, and shown as the program wrote it",
         arguments: [
             ("127.1", "127.0.0.1"), ("2130706433", "127.0.0.1"), ("0x7f.0.0.1", "127.0.0.1"),
             ("%6Cocalhost", "localhost"), ("%EF%BD%8Cocalhost", "localhost"), ("a%E3%80%82localhost", "a.localhost"),
@@ -148,7 +151,7 @@ struct URLTests {
     }
 
     @Test(
-        "What is of no scheme that is known fails with a clear error",
+        "A URL of an unknown scheme fails with a clear error",
         arguments: [
             "gopher://127.0.0.1/", "mailto:a@b.c", "relative/path",
             "nonsense://x", "about:blank",

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Waiting for connectivity", .timeLimit(.minutes(1)))
 struct ConnectivityTests {
-    /// A port where nobody listens, until somebody does.
+    /// A port where no server listens, until one does.
     private final class Host: Sendable {
         let port: Int
         let server = Watched<LoopbackServer?>(nil)
@@ -58,7 +58,7 @@ struct ConnectivityTests {
         #expect(metrics.transactionMetrics.count == 1, "an attempt is no transaction")
     }
 
-    @Test("An FTP server that refuses is waited for as well")
+    @Test("A task waits for an FTP server that refuses as well")
     func ftp() async throws {
         let port = try LoopbackServer.unusedPort()
         let server = Watched<ScriptedFTPServer?>(nil)
@@ -78,7 +78,7 @@ struct ConnectivityTests {
         #expect(try await delegate.metrics().transactionMetrics.count == 1, "an attempt is no transaction")
     }
 
-    @Test("An FTP server that doesn't answer the attempt to connect is waited for, and so is one that says nothing")
+    @Test("A task waits for an FTP server that doesn't answer the attempt to connect, or says nothing")
     func deafFTP() async throws {
         let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
@@ -92,7 +92,7 @@ struct ConnectivityTests {
         try await waiting.wait { $0 == 4 }
     }
 
-    @Test("Without any word from the system it tries again by itself")
+    @Test("A waiting task tries again by itself if the system says nothing")
     func backoff() async throws {
         let host = try Host()
         defer { host.stop() }
@@ -104,7 +104,7 @@ struct ConnectivityTests {
         #expect(delegate.story == ["created", "waiting", "metrics"])
     }
 
-    @Test("A handler's task waits as well, whether or not anybody is told", arguments: [true, false])
+    @Test("A handler's task waits as well, with a delegate or without", arguments: [true, false])
     func handler(isWatched: Bool) async throws {
         let host = try Host()
         defer { host.stop() }
@@ -117,7 +117,7 @@ struct ConnectivityTests {
         #expect(delegate.story == (isWatched ? ["created", "waiting", "sent", "metrics"] : []))
     }
 
-    @Test("A host whose name can't be looked up is waited for, and a waiting task can be cancelled")
+    @Test("A task waits for a host whose name can't be looked up, and can be cancelled while it waits")
     func unresolved() async throws {
         let delegate = TimelineDelegate()
         let session = Self.session(delegate)
@@ -150,7 +150,7 @@ struct ConnectivityTests {
         #expect(cause?.code == .cannotConnectToHost)
     }
 
-    @Test("The idle time-out doesn't run meanwhile, and no attempt's time-out is the task's")
+    @Test("The idle time-out doesn't run while a task waits, and an attempt's time-out isn't the task's")
     func idleTimeout() async throws {
         let deaf = try LoopbackServer.deaf()
         defer { deaf.stop() }
@@ -168,7 +168,7 @@ struct ConnectivityTests {
         #expect(start.duration(to: .now) >= .seconds(1.5))
     }
 
-    @Test("A suspended task goes on when it is resumed, and not before")
+    @Test("A waiting task that is suspended goes on when it is resumed, and not before")
     func suspended() async throws {
         let host = try Host()
         defer { host.stop() }
@@ -209,7 +209,7 @@ struct ConnectivityTests {
         #expect(host.server.value?.requests.first?.body == Data("again".utf8))
     }
 
-    @Test("A connection that breaks off later fails the task as ever")
+    @Test("A connection that breaks off later fails the task as usual")
     func brokenLater() async throws {
         let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
         defer { server.stop() }
@@ -221,7 +221,7 @@ struct ConnectivityTests {
         #expect(delegate.record.value.error?.code == .networkConnectionLost)
     }
 
-    @Test("By default nothing waits")
+    @Test("By default no task waits for connectivity")
     func byDefault() async throws {
         let host = try Host()
         let delegate = TimelineDelegate()
@@ -233,7 +233,7 @@ struct ConnectivityTests {
         #expect(delegate.record.value.error?.code == .cannotConnectToHost)
     }
 
-    @Test("Five hundred wait together, and all go on")
+    @Test("Five hundred tasks wait together, and all go on")
     func many() async throws {
         let host = try Host()
         defer { host.stop() }

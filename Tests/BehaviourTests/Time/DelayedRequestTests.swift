@@ -51,7 +51,7 @@ struct DelayedRequestTests {
         #expect(result.value?.text == "hello")
     }
 
-    @Test("The delegate can have another request sent")
+    @Test("The delegate can have another request sent at the begin date")
     func replaced() async throws {
         let server = try LoopbackServer { .echoBody($0) }
         defer { server.stop() }
@@ -69,7 +69,7 @@ struct DelayedRequestTests {
         #expect(task.originalRequest?.url == server.url("/old"))
     }
 
-    @Test("A new request that isn't there fails the task")
+    @Test("A delegate that chooses a new request and gives none fails the task")
     func replacedByNothing() async throws {
         let delegate = TimelineDelegate(onDelayedRequest: { $1(.useNewRequest, nil) })
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -82,7 +82,7 @@ struct DelayedRequestTests {
         #expect(rig.server.connectionCount == 0)
     }
 
-    @Test("The delegate can cancel it")
+    @Test("The delegate can cancel a task at its begin date")
     func cancelled() async throws {
         let delegate = TimelineDelegate(onDelayedRequest: { $1(.cancel, nil) })
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -95,7 +95,7 @@ struct DelayedRequestTests {
         #expect(rig.server.connectionCount == 0)
     }
 
-    @Test("Of several answers the first counts")
+    @Test("The first of several answers about a delayed request counts")
     func severalAnswers() async throws {
         let delegate = TimelineDelegate(onDelayedRequest: { _, answer in
             answer(.continueLoading, nil)
@@ -130,7 +130,7 @@ struct DelayedRequestTests {
         #expect(delegate.story == (isWatched ? ["created", "delayed request", "metrics"] : []))
     }
 
-    @Test("A date that is over delays nothing, and nobody is asked")
+    @Test("A begin date in the past delays nothing, and the delegate isn't asked")
     func past() async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }
@@ -141,7 +141,10 @@ struct DelayedRequestTests {
         #expect(try await delegate.completeStory() == ["created", "response", "data", "metrics", "completed"])
     }
 
-    @Test("Cancelled before its date, it completes at once, however far that is", arguments: [3600, .infinity])
+    @Test(
+        "A task that is cancelled before its begin date completes at once, however far that is",
+        arguments: [3600, .infinity]
+    )
     func cancelledBefore(delay: TimeInterval) async throws {
         let delegate = TimelineDelegate()
         let rig = try Rig(delegate: delegate) { _ in .text("hello") }

@@ -114,7 +114,7 @@ struct TimeoutTests {
         return data
     }
 
-    @Test("So does every byte of a line that isn't complete", arguments: ["head", "chunk", "trailer"])
+    @Test("Every byte of an incomplete line starts the idle time-out anew", arguments: ["head", "chunk", "trailer"])
     func resetWithinLines(part: String) async throws {
         // Each is longer than the time-out in tenths of a second.
         let name = "X-Name: " + String(repeating: "x", count: 24)
@@ -296,7 +296,7 @@ struct TimeoutTests {
         #expect(delegate.body(of: task) == Data("hello".utf8))
     }
 
-    @Test("Resumed, it has the rest of its time and no more")
+    @Test("A resumed task has the rest of its resource time-out and no more")
     func resourceAfterResuming() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { _ in

@@ -13,7 +13,7 @@ struct UploadBlockingStreamTests {
         return request
     }
 
-    @Test("A hundred of them hold up nobody else, and end with their tasks")
+    @Test("A hundred streams that block hold up no other task, and end with their own")
     func others() async throws {
         let directory = try TemporaryDirectory()
         let rig = try Rig {
@@ -41,7 +41,7 @@ struct UploadBlockingStreamTests {
         }
     }
 
-    @Test("Hundreds that block at once take no thread from anybody else")
+    @Test("Hundreds of streams that block at once take no thread from other tasks")
     func hundreds() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -67,7 +67,7 @@ struct UploadBlockingStreamTests {
         for task in uploads { #expect(try await delegate.completion(of: task) == nil) }
     }
 
-    @Test("What comes little by little is sent little by little")
+    @Test("A body that a stream gives little by little is sent little by little")
     func slowly() async throws {
         let directory = try TemporaryDirectory()
         let rig = try Rig(answering: .atHead) { .echoBody($0).after([.waitForBody]) }
@@ -83,7 +83,7 @@ struct UploadBlockingStreamTests {
         #expect(rig.server.requests[0].text == "part1part2part3part4part5")
     }
 
-    @Test("One that says nothing for longer than the request's time-out times out")
+    @Test("A stream that gives nothing for longer than the request's time-out times out")
     func timeout() async throws {
         let directory = try TemporaryDirectory()
         let rig = try Rig { .text("\($0.bodyLength)") }
@@ -95,7 +95,7 @@ struct UploadBlockingStreamTests {
         try source.finish()
     }
 
-    @Test("One that is shorter than its Content-Length fails, and the server gets no complete request")
+    @Test("A stream that is shorter than its Content-Length fails, and the server gets no complete request")
     func tooShort() async throws {
         let rig = try Rig { .text("\($0.bodyLength)") }
         defer { rig.stop() }
@@ -107,9 +107,7 @@ struct UploadBlockingStreamTests {
         #expect(rig.server.requests.allSatisfy { $0.bodyState != .complete })
     }
 
-    @Test(
-        "One that is longer than its Content-Length fails: the rest would be another request, and the server gets neither"
-    )
+    @Test("A stream that is longer than its Content-Length fails, and the server gets no request of its rest")
     func tooLong() async throws {
         let rig = try Rig { .text("\($0.bodyLength)") }
         defer { rig.stop() }
@@ -121,7 +119,7 @@ struct UploadBlockingStreamTests {
         #expect(rig.server.requests.filter { $0.bodyState == .complete }.map(\.path) == ["/next"])
     }
 
-    @Test("One that is told to be empty isn't dropped: the task fails, and the server gets nothing")
+    @Test("A stream that isn't empty though its Content-Length is 0 fails the task, and the server gets nothing")
     func longerThanNothing() async throws {
         let rig = try Rig { .text("\($0.bodyLength)") }
         defer { rig.stop() }
@@ -138,7 +136,7 @@ struct UploadBlockingStreamTests {
         #expect(rig.server.requests.map { $0.headers(named: "Content-Length") } == [["0"]])
     }
 
-    @Test("One that is told to be empty, and says nothing for the request's time-out, is taken for empty")
+    @Test("A stream whose Content-Length is 0, and that gives nothing for the request's time-out, counts as empty")
     func silentAndEmpty() async throws {
         let directory = try TemporaryDirectory()
         let rig = try Rig { .text("\($0.bodyLength)") }
@@ -151,7 +149,7 @@ struct UploadBlockingStreamTests {
         try source.finish()
     }
 
-    @Test("A length that is known is told, in every message about progress")
+    @Test("Every message about progress has the length if it is known")
     func knownLength() async throws {
         let delegate = RecordingDelegate()
         let rig = try Rig(delegate: delegate) { .text("\($0.bodyLength)") }
@@ -168,7 +166,7 @@ struct UploadBlockingStreamTests {
         #expect(sent.last?.0 == 700_000)
     }
 
-    @Test("The longest files have their length told, though nobody reads them", arguments: [(5 as Int64) << 30])
+    @Test("The longest files are sent with their length", arguments: [(5 as Int64) << 30])
     func longFile(length: Int64) async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.sparseFile(length: length)

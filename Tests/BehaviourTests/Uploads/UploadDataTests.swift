@@ -20,7 +20,10 @@ struct UploadDataTests {
         #expect(request.header("Expect") == nil)
     }
 
-    @Test("It takes the place of the request's own data or stream, as a file does", arguments: [true, false])
+    @Test(
+        "An upload task's data or file takes the place of the request's own data or stream",
+        arguments: [true, false]
+    )
     func precedence(isStream: Bool) async throws {
         let rig = try Rig { .text($0.headers(named: "Content-Length").joined()) }
         defer { rig.stop() }

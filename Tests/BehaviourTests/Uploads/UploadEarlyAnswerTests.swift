@@ -37,7 +37,7 @@ struct UploadEarlyAnswerTests {
         #expect(await upload(rig.session, to: rig.url("/"), length: 0).response?.statusCode == status)
     }
 
-    @Test("A reset may take the answer with it: then the connection was lost, and nothing else is claimed")
+    @Test("If a reset takes the answer with it, the error is a lost connection")
     func reset() async throws {
         let rig = try Rig(answering: .atHead) { _ in
             .raw([.stopReading, .bytes("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno"), .reset])
@@ -53,7 +53,7 @@ struct UploadEarlyAnswerTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("A success that doesn't wait for the body is one, even where the server then goes away")
+    @Test("A success before the body was sent counts, even if the server then goes away")
     func success() async throws {
         let rig = try Rig(answering: .atHead) { _ in
             .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"), .close])
@@ -64,7 +64,7 @@ struct UploadEarlyAnswerTests {
         #expect(result.error == nil)
     }
 
-    @Test("Also where it is compressed")
+    @Test("A compressed success before the body was sent counts, even if the server then goes away")
     func compressedSuccess() async throws {
         let content = storedGzip(Data("fine".utf8))
         let rig = try Rig(answering: .atHead) { _ in
@@ -77,7 +77,7 @@ struct UploadEarlyAnswerTests {
         #expect(result.error == nil)
     }
 
-    @Test("A success that breaks off is none")
+    @Test("An early success that breaks off is a lost connection")
     func brokenSuccess() async throws {
         let rig = try Rig(answering: .atHead) { _ in
             .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 40\r\n\r\nfine"), .close])

@@ -10,7 +10,7 @@ struct UploadExpectTests {
         URLRequest(url, method: "POST", headers: ["Expect": "100-continue"], body: Data("the body".utf8))
     }
 
-    @Test("After the 100, the body is sent")
+    @Test("The body is sent after the 100")
     func continued() async throws {
         let rig = try Rig { .text("\($0.bodyLength)") }
         defer { rig.stop() }
@@ -18,7 +18,7 @@ struct UploadExpectTests {
         #expect(rig.server.requests.map { $0.header("Expect") } == ["100-continue"])
     }
 
-    @Test("A stream of which nothing was sent goes where a redirect leads")
+    @Test("A stream of which nothing was sent is sent to where a redirect leads")
     func redirectedStream() async throws {
         let rig = try Rig(answering: .atHead) { request in
             guard request.path == "/next" else { return .redirect(to: "/next", status: 307) }
@@ -38,7 +38,7 @@ struct UploadExpectTests {
     }
 
     @Test(
-        "Any other answer is the response; no body is sent, and the next request isn't taken for it",
+        "Any answer but 100 is the response: no body is sent, and the next request isn't taken for it",
         arguments: [200, 204, 302, 401, 417, 500]
     )
     func answered(status: Int) async throws {

@@ -89,7 +89,7 @@ struct UploadFileTests {
         #expect(server.requestCount == 0)
     }
 
-    @Test("So does one that this user may not read")
+    @Test("A file that this user may not read fails the upload")
     func forbidden() async {
         await #expect(processExitsWith: .success) {
             let rig = try Rig { .echoBody($0) }
@@ -131,7 +131,7 @@ struct UploadFileTests {
         #expect(rig.server.requests[0].bodyState == .cutOff)
     }
 
-    @Test("What a file grows by while it is sent is not sent")
+    @Test("No more of a file is sent than it had when the upload began")
     func growing() async throws {
         let (stopped, grown) = (Gate(), Gate())
         var options = LoopbackServer.Options()

@@ -36,7 +36,11 @@ struct UploadIdleStreamTests {
         Case(testDescription: "chunks, and a close", steps: [chunkedSuccess, .close], error: .networkConnectionLost),
     ]
 
-    @Test("Count as they do while the body flows, and at once", arguments: cases, [nil, "2000"])
+    @Test(
+        "Answers while the stream gives nothing count at once, as they do while the body flows",
+        arguments: cases,
+        [nil, "2000"]
+    )
     func answers(_ expected: Case, length: String?) async throws {
         let (source, stream, directory) = try idleStream()
         defer { withExtendedLifetime(directory) { try? stream.finish() } }

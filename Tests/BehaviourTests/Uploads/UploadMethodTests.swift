@@ -48,7 +48,7 @@ struct UploadMethodTests {
         #expect(rig.server.requests[0].headers(named: "Transfer-Encoding") == ["chunked"])
     }
 
-    @Test("Only a POST's gets a content type by default", arguments: ["GET", "HEAD", "PUT"])
+    @Test("Only a POST's body gets a content type by default", arguments: ["GET", "HEAD", "PUT"])
     func contentType(method: String) async throws {
         let rig = try Rig { _ in .text("fine") }
         defer { rig.stop() }
@@ -118,7 +118,7 @@ struct UploadMethodTests {
         #expect(rig.server.requests.map(\.text) == ["it", "it", "it"])
     }
 
-    @Test("303 leaves a GET's body behind, 302 and 307 take it along", arguments: [302, 303, 307])
+    @Test("A 303 leaves a GET's body behind, and a 302 or 307 takes it along", arguments: [302, 303, 307])
     func redirect(status: Int) async throws {
         let rig = try Rig { request in
             request.path == "/from" ? .redirect(to: "/to", status: status) : .text("got \(request.text)")

@@ -33,7 +33,7 @@ struct UploadProgressTests {
         #expect(task.countOfBytesExpectedToSend == Int64(length))
     }
 
-    @Test("Files and request bodies count as well")
+    @Test("Files and request bodies have progress as well")
     func otherBodies() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.file(length: 2 << 20, seed: 1)
@@ -50,7 +50,7 @@ struct UploadProgressTests {
         check(delegate.events(of: fromRequest), 5000)
     }
 
-    @Test("It is told while the upload goes on")
+    @Test("Progress is told while the upload goes on")
     func whileSending() async throws {
         let (stopped, reads) = (Gate(), Gate())
         let delegate = RecordingDelegate()

@@ -9,7 +9,7 @@ struct UploadReplayTests {
     private static let content = GeneratedBody.bytes(seed: 21, length: 1_000_000)
 
     @Test(
-        "After 307 and 308 data, files and the delegate's next stream follow",
+        "Data, files and the delegate's next stream are sent again after 307 and 308",
         arguments: [307, 308],
         ["data", "file", "stream"]
     )

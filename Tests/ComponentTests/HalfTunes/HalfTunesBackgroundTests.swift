@@ -55,7 +55,10 @@ struct HalfTunesBackgroundTests {
         Issue.record("it has ended")
     }
 
-    @Test("Killed, it is told the next time what has become of its download", arguments: [SIGKILL, SIGINT])
+    @Test(
+        "Half Tunes that was killed says the next time what has become of its background download",
+        arguments: [SIGKILL, SIGINT]
+    )
     func ended(by signal: Int32) async throws {
         let first = try get("--background")
         await underWay(first)
@@ -82,7 +85,7 @@ struct HalfTunesBackgroundTests {
         await end()
     }
 
-    @Test("Started again amid a download, it shows how far that is and goes on with it")
+    @Test("Half Tunes that is started again amid a background download shows how far that is, and goes on with it")
     func again() async throws {
         let first = try get("--background")
         await underWay(first)
@@ -99,7 +102,7 @@ struct HalfTunesBackgroundTests {
         await end()
     }
 
-    @Test("Stopping it cancels what goes on, and leaves nothing")
+    @Test("halftunes stop cancels background downloads, and leaves nothing behind")
     func stopping() async throws {
         let first = try get("--background")
         await underWay(first)
@@ -122,7 +125,7 @@ struct HalfTunesBackgroundTests {
         await end()
     }
 
-    @Test("What is stopped while a program looks on ends for that, too")
+    @Test("A background download that is stopped while a program watches it ends for that program, too")
     func stoppingAttached() async throws {
         let program = try get("--background")
         await underWay(program)
@@ -134,7 +137,7 @@ struct HalfTunesBackgroundTests {
         await end()
     }
 
-    @Test("What was paused to a file in the foreground goes on in the background from the same byte")
+    @Test("A download that was paused in the foreground goes on in the background from the same byte")
     func fromPauseFile() async throws {
         let first = try get()
         await underWay(first)
@@ -167,7 +170,7 @@ struct HalfTunesBackgroundTests {
         await end()
     }
 
-    @Test("On a terminal: it is quit amid a download, and shows the download when it is started again")
+    @Test("On a terminal, Half Tunes that was quit amid a download shows the download when it is started again")
     func interactive() async throws {
         // So slow that it doesn't come to an end.
         let catalogue = try CatalogueServer(rate: 100_000)

@@ -58,7 +58,7 @@ struct HalfTunesDownloadCentreTests {
         return try #require(last)
     }
 
-    @Test("A file arrives in its place, is compared with its checksum, and leaves nothing behind")
+    @Test("A downloaded file arrives in its place, is compared with its checksum, and leaves nothing behind")
     func straight() async throws {
         let download = try await download(item("/fast")) { !$0.isBusy }
         #expect(download.state == .finished(.verified))
@@ -68,7 +68,7 @@ struct HalfTunesDownloadCentreTests {
         #expect(server.requestCount == 1)
     }
 
-    @Test("What one centre pauses, another goes on with from the same byte")
+    @Test("A download that one centre has paused goes on in another from the same byte")
     func resuming() async throws {
         let paused = try await download(item("/half")) { $0.received > 300_000 }
         guard case .paused(.some) = paused.state else { return #expect(Bool(false), "it is \(paused.state)") }
@@ -153,7 +153,7 @@ struct HalfTunesDownloadCentreTests {
         #expect(directory.content.isEmpty)
     }
 
-    @Test("A refused connection may go better another time")
+    @Test("A download whose connection was refused may be tried again")
     func refused() async throws {
         server.stop()
         let download = try await download(item("/fast")) { !$0.isBusy }

@@ -87,7 +87,7 @@ struct HalfTunesInteractiveTests {
         )
     }
 
-    @Test("What is in the folder is shown as downloaded when a search finds it, and can be played")
+    @Test("A song that is in the folder is shown as downloaded when a search finds it, and can be played")
     func alreadyThere() async throws {
         let song = try #require(Song.all.first { $0.title == "Toccata in D minor" })
         let preview = try #require(song.preview())
@@ -139,7 +139,7 @@ struct HalfTunesInteractiveTests {
         try await quit(halftunes, state)
     }
 
-    @Test("Stopped from outside, it leaves the terminal to the shell, and has it again when it continues")
+    @Test("Half Tunes leaves the terminal to the shell while it is stopped, and has it again when it continues")
     func stopped() async throws {
         let state = try BackgroundState()
         let halftunes = try Products.program("halftunes")
@@ -163,7 +163,7 @@ struct HalfTunesInteractiveTests {
         await state.remove()
     }
 
-    @Test("The command plays until its end, and tells how the player has failed")
+    @Test("halftunes play plays until the end, and tells how the player has failed")
     func command() async throws {
         func run(_ script: String, _ file: String) async throws -> (
             lines: [String], ending: TestSupport.ChildProcess.Ending

@@ -35,7 +35,7 @@ struct HalfTunesKillTests {
         return stat(path, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    @Test("It goes on from the very byte where it was, and leaves nothing but the file")
+    @Test("halftunes get that was killed goes on from the very byte where it was, and leaves nothing but the file")
     func goingOn() async throws {
         let gates = [Gate(), Gate()]
         defer { for gate in gates { gate.open() } }
@@ -70,7 +70,7 @@ struct HalfTunesKillTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("Killed again and again, at whatever moment, it comes to the same file, and no orphan is left")
+    @Test("halftunes get that is killed again and again gets the same file, and leaves no orphan")
     func again() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -109,7 +109,7 @@ struct HalfTunesKillTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("A later run for something else takes away what no pause file names, and keeps what one does")
+    @Test("A later halftunes get removes files that no pause file names, and keeps those that one does")
     func orphans() async throws {
         let gate = Gate()
         defer { gate.open() }

@@ -43,7 +43,7 @@ struct HalfTunesPlaybackTests {
         #expect(try await ending(of: "kill -9 $$") == .killed(signal: SIGKILL))
     }
 
-    @Test("It can be stopped, with all that it has started, and even if it doesn't want to")
+    @Test("A player can be stopped, with all that it has started, even if it ignores SIGTERM")
     func stopping() async throws {
         let flag = directory.url.appendingPathComponent("playing").path
         #expect(try await ending(of: "sleep 1000 & touch '\(flag)'; wait", stops: 1) == .stopped)
@@ -51,7 +51,7 @@ struct HalfTunesPlaybackTests {
         #expect(try await ending(of: "trap '' TERM; touch '\(flag)'; while :; do sleep 1; done", stops: 2) == .stopped)
     }
 
-    @Test("What isn't there isn't played")
+    @Test("A file that isn't there isn't played")
     func missing() throws {
         let player = try player(script: "true")
         for name in ["none", "."] {

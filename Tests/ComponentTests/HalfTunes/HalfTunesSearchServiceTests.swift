@@ -20,7 +20,7 @@ struct HalfTunesSearchServiceTests {
         #expect(error?.code == .cancelled)
     }
 
-    @Test("A status that means failure is one")
+    @Test("A status that means failure fails the search")
     func status() async throws {
         let server = try LoopbackServer { _ in .status(403) }
         defer { server.stop() }

@@ -52,7 +52,7 @@ struct HalfTunesUploadTests {
         try await URLSession.shared.data(from: server.url.appendingPathComponent("recordings/\(number).wav")).0
     }
 
-    @Test("It goes on from where the catalogue has it when the connection breaks, and is compared")
+    @Test("An upload goes on from where the catalogue has it when the connection breaks, and is compared")
     func brokenConnection() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -73,7 +73,7 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("A link stands for its file")
+    @Test("A link to a recording uploads the recording")
     func link() async throws {
         let link = directory.url.appendingPathComponent("link.wav")
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
@@ -85,7 +85,7 @@ struct HalfTunesUploadTests {
         #expect(try await recording(server) == Self.content)
     }
 
-    @Test("Ctrl-C pauses it to a private folder, and the same command goes on from there")
+    @Test("Ctrl-C pauses an upload to a private folder, and the same command goes on from there")
     func interruption() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -108,7 +108,7 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("A catalogue that can't be reached costs nothing of it, and one that has forgotten it gets all of it")
+    @Test("A catalogue that can't be reached costs nothing of a paused upload, and one that has forgotten it gets all")
     func forgetfulCatalogue() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -132,7 +132,7 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("What was paused for one catalogue doesn't keep another from getting all of it")
+    @Test("An upload that was paused for one catalogue doesn't keep another from getting all of it")
     func otherCatalogue() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -156,7 +156,7 @@ struct HalfTunesUploadTests {
         #expect(temporary.content.isEmpty)
     }
 
-    @Test("A catalogue that has no time just now keeps nobody from going on with it later", arguments: [408, 429])
+    @Test("A paused upload stays if the catalogue is busy, and goes on later", arguments: [408, 429])
     func busyCatalogue(status: Int) async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -231,7 +231,7 @@ struct HalfTunesUploadTests {
         #expect(temporary.content.isEmpty)
     }
 
-    @Test("What somebody else has put into its folder stays")
+    @Test("A file that isn't the upload's own stays in its folder")
     func foreignFile() async throws {
         let server = try CatalogueServer()
         defer { server.stop() }
@@ -243,7 +243,7 @@ struct HalfTunesUploadTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: pauseFolder.path) == ["mine"])
     }
 
-    @Test("What has its folder's name and isn't its own is said to keep it from pausing, and stays as it is")
+    @Test("An upload says that it can't be paused if something else has its folder's name, and leaves that alone")
     func foreignFolder() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -267,7 +267,7 @@ struct HalfTunesUploadTests {
         #expect(directory.content == ["song.wav", "song.wav.upload"])
     }
 
-    @Test("The first of two to end leaves the other what it needs to pause")
+    @Test("The first of two uploads to end leaves the other what it needs to pause")
     func twoAtOnce() async throws {
         let gate = Gate()
         defer { gate.open() }

@@ -202,7 +202,7 @@ struct LoopbackServerConnectionTests {
         #expect(client.receive(2) == Data("cd".utf8))
     }
 
-    @Test("A body that is held comes up to there, and on when it may")
+    @Test("A body that is held at a byte comes up to there, and goes on when it may")
     func held() async throws {
         let gate = Gate()
         let server = try LoopbackServer { request in
@@ -245,7 +245,7 @@ struct LoopbackServerConnectionTests {
         #expect(paused >= .milliseconds(50))
     }
 
-    @Test("Nonsense is refused, and harms nobody else")
+    @Test("Nonsense is refused, and harms no other connection")
     func nonsense() async throws {
         var options = LoopbackServer.Options()
         options.headLimit = 1000

@@ -46,7 +46,7 @@ struct LoopbackServerLifeTests {
         #expect(server.dropIdleConnections() == 0)
     }
 
-    @Test("A server that nobody holds stops")
+    @Test("A server that is released stops")
     func deinitStops() throws {
         let port = try LoopbackServer { _ in .status(200) }.port
         #expect(throws: Client.ConnectionFailed.self) { try Client(port: port) }
@@ -67,7 +67,7 @@ struct LoopbackServerLifeTests {
         server.stop()
     }
 
-    @Test("Whoever waits for something that won't happen any more is told so")
+    @Test("A caller that waits for something that won't happen any more is told so")
     func waitingEnds() async throws {
         let server = try LoopbackServer { _ in .status(200) }
         let waiter = Task { try await server.waitForRequests(1) }

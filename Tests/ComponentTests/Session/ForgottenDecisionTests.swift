@@ -10,7 +10,7 @@ struct ForgottenDecisionTests {
         try #require(Origin(Sample.url("https://h\(number).example/")))
     }
 
-    @Test("Once it is about too many hosts, the connections made by it go as well")
+    @Test("Decisions about too many hosts are forgotten, along with the connections made by them")
     func tooMany() throws {
         let settings = SessionSettings(URLSessionConfiguration.ephemeral)
         let pool = ConnectionPools(settings, deliveryQueue: DeliveryQueue(OperationQueue())).first

@@ -53,7 +53,7 @@ struct BillOfMaterialsTests {
         return try decoder.decode(Document.self, from: Data(contentsOf: file))
     }
 
-    @Test("It is a well-formed document of SPDX 2.3, and names what the product links and what it loads at run time")
+    @Test("The bill is a well-formed document of SPDX 2.3, and names all that the product links and loads at run time")
     func content() async throws {
         let document = try await document()
         #expect(document.spdxVersion == "SPDX-2.3")

@@ -30,7 +30,7 @@ struct CallWatchTests {
         CallWatch.bytesRead(from: socket).flatMap { $0.lowerBound == $0.upperBound ? $0.lowerBound : nil }
     }
 
-    @Test("How much was read of a connection is known, whatever else has arrived")
+    @Test("The watch knows how much was read of a TCP connection, whatever else has arrived")
     func bytesRead() throws {
         let (ours, theirs) = try Self.connection()
         defer {
@@ -52,7 +52,7 @@ struct CallWatchTests {
         #expect(Self.exactlyRead(from: theirs) == 0)
     }
 
-    @Test("It isn't of a Unix domain socket, nor of a descriptor that is none")
+    @Test("The watch doesn't know how much was read of a Unix domain socket, or of an invalid descriptor")
     func otherDescriptors() throws {
         let pair = try SocketPair()
         pair.write("hello")

@@ -1,5 +1,6 @@
 import Foundation
 import CurlNetworkingLoopbackServer
+import TestSupport
 import Testing
 
 @testable import CurlTransport
@@ -8,7 +9,7 @@ import Testing
 struct DecodingTurnsTests {
     /// Loops are never freed.
     private static let loop = EventLoop(label: "ComponentTests.decoding")
-    /// One on which nobody else asks for a turn.
+    /// A loop on which nothing else asks for a turn.
     private static let quietLoop = EventLoop(label: "ComponentTests.quietDecoding")
 
     /// Costs as much as a step can, so many times.
@@ -60,7 +61,7 @@ struct DecodingTurnsTests {
         return notes.all
     }
 
-    @Test("However many decode, a round has only so much work")
+    @Test("However many bodies are decoded, a round has only so much work")
     func work() async throws {
         let cost = 48 * 1024
         let notes = try await run(100, cost: cost, times: 20)
@@ -69,7 +70,7 @@ struct DecodingTurnsTests {
         #expect(rounds.count >= 100 * 20 * cost / (DecodingTurns.workPerRound + cost))
     }
 
-    @Test("Nothing is kept of one that has had its last turn")
+    @Test("Nothing is kept of a body that has had its last turn")
     func release() async throws {
         let isReleased = Gate()
         let loop = Self.quietLoop
@@ -80,19 +81,7 @@ struct DecodingTurnsTests {
         try await isReleased.wait()
     }
 
-    private final class ReleaseProbe {
-        private let isReleased: Gate
-
-        init(_ isReleased: Gate) {
-            self.isReleased = isReleased
-        }
-
-        deinit {
-            isReleased.open()
-        }
-    }
-
-    @Test("They have their turns one after the other")
+    @Test("Bodies that are decoded have their turns one after the other")
     func order() async throws {
         let notes = try await run(7, cost: 100_000, times: 5)
         #expect(notes.map(\.name) == (0..<5).flatMap { _ in Array(0..<7) })

@@ -20,7 +20,7 @@ struct DescriptorWatchTests {
 
     private let queue = DispatchQueue(label: "watching")
 
-    @Test("It tells of bytes, and is silent once it is cancelled")
+    @Test("A watch tells of bytes, and is silent once it is cancelled")
     func reading() async throws {
         let pair = try Pair()
         let received = Watched<[UInt8]>([])
@@ -44,7 +44,7 @@ struct DescriptorWatchTests {
         close(pair.theirs)
     }
 
-    @Test("Whether there is room is told only while that is asked for")
+    @Test("A watch tells of room to write only while that is asked for")
     func writing() async throws {
         let pair = try Pair()
         let bytes = [UInt8](repeating: 1, count: 4096)
@@ -74,7 +74,7 @@ struct DescriptorWatchTests {
     }
 
     /// Dispatch keeps what it knows of descriptors in lists, by their numbers' remainders: with the same one, its own sources crash here.
-    @Test("Many that are hung up at the same time don't disturb each other")
+    @Test("Many descriptors that are hung up at the same time don't disturb each other")
     func hangups() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for worker in Int32(0)..<3 {

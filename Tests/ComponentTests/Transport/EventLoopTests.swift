@@ -56,7 +56,7 @@ struct EventLoopTests {
         #expect(log.entries == ["outer", "inner"])
     }
 
-    @Test("Deadlines fire in order of their time, without anybody submitting work")
+    @Test("Deadlines fire in order of their time, without any work being submitted")
     func deadlines() async throws {
         loop.submit { [loop, log] in
             for delay in [30, 10, 20, 0] {
@@ -164,7 +164,7 @@ struct EventLoopTests {
         log.deadlines = []
     }
 
-    @Test("What wakes others runs at the end of the round, in its order, and before the next round's work")
+    @Test("Work that wakes others runs at the end of the round, in its order, and before the next round's work")
     func endOfRound() async throws {
         loop.submit { [loop, log] in
             // Both run in the next round.
@@ -200,7 +200,7 @@ struct EventLoopTests {
         #expect(log.entries == ["socket"])
     }
 
-    @Test("What has arrived while a task took its time comes before the deadline that has passed meanwhile")
+    @Test("Bytes that arrived while a task took its time come before the deadline that has passed meanwhile")
     func longStep() async throws {
         let loop = loopOfItsOwn()
         let pair = try SocketPair()
@@ -252,7 +252,7 @@ struct EventLoopTests {
         try await log.done.wait()
     }
 
-    @Test("So may what is called within a round")
+    @Test("Work within a round may end the process: the loop stops at once")
     func workThatExits() async throws {
         let loop = loopOfItsOwn()
         loop.submit { [log] in
@@ -271,7 +271,7 @@ struct EventLoopTests {
         keep(loops)
     }
 
-    @Test("Who asks for several gets different ones, and the group grows for it and for nobody else")
+    @Test("A caller that asks a group for several loops gets different ones, and the group grows for it alone")
     func several() {
         let group = EventLoopGroup(count: 2)
         let single = group.next()

@@ -1,5 +1,6 @@
 import Foundation
 import CurlNetworkingLoopbackServer
+import TestSupport
 
 @testable import CurlTransport
 
@@ -35,11 +36,11 @@ final class LoopRig: @unchecked Sendable {
     }
 
     private func open(_ limits: ConnectionLimits, _ quirks: CurlQuirks) async throws {
-        try await onLoop { [self] in multi = try Multi(loop: loop, limits: limits, quirks: quirks) }
+        try await loop.perform { [self] in multi = try Multi(loop: loop, limits: limits, quirks: quirks) }
     }
 
     func close() async {
-        _ = try? await onLoop { [self] in
+        await loop.perform { [self] in
             multi?.close()
             multi = nil
         }
@@ -47,15 +48,9 @@ final class LoopRig: @unchecked Sendable {
 
     /// Calls `body` on the loop, with the multi.
     func perform<Result: Sendable>(_ body: @escaping @Sendable (Multi) throws -> Result) async throws -> Result {
-        try await onLoop { [self] in
+        try await loop.perform { [self] in
             guard let multi else { throw CancellationError() }
             return try body(multi)
-        }
-    }
-
-    private func onLoop<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            loop.submit { continuation.resume(with: Swift.Result { try body() }) }
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 @Suite("Cancelling transfers and closing a multi", .timeLimit(.minutes(1)))
 struct MultiCancelTests {
     @Test(
-        "A handler can cancel where any callback is settled, and hears nothing more",
+        "A handler can cancel its transfer when any callback is settled, and hears nothing more",
         arguments: [RecordedTransfer.Event.headerLine, .body, .needsBody]
     )
     func cancelWhenSettled(event: RecordedTransfer.Event) async throws {

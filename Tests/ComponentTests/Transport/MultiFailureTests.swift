@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A transfer's failures", .timeLimit(.minutes(1)))
 struct MultiFailureTests {
-    @Test("A refused connection says so: code 7, ECONNREFUSED, connecting")
+    @Test("A refused connection fails while connecting, with code 7 and ECONNREFUSED")
     func refused() async throws {
         let port = try LoopbackServer.refusingPort()
         let transfer = try await LoopRig.use { rig in
@@ -47,7 +47,7 @@ struct MultiFailureTests {
     }
 
     @Test(
-        "What libcurl refuses never begins",
+        "A transfer that libcurl refuses never begins",
         arguments: ["ftp://127.0.0.1/", "nonsense://x", "http://", "http://a b/"]
     )
     func refusedURL(url: String) async throws {

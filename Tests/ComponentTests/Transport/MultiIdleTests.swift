@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A multi without transfers", .timeLimit(.minutes(1)))
 struct MultiIdleTests {
-    @Test("It has no handle of libcurl's before its first transfer, and one while its connection is kept")
+    @Test("A multi has no handle of libcurl's before its first transfer, and one while its connection is kept")
     func lazily() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
@@ -17,7 +17,7 @@ struct MultiIdleTests {
         }
     }
 
-    @Test("Its connections are closed when they have been of no use for long enough, and others made when they are")
+    @Test("Connections of a multi that are idle for long enough are closed, and others are made when needed")
     func lifetime() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

@@ -6,9 +6,9 @@ import Testing
 @testable import CurlTransport
 
 /// libcurl names such a descriptor for an HTTP/2 transfer whose connection another one has lost.
-@Suite("A descriptor that is none", .timeLimit(.minutes(1)))
+@Suite("Invalid descriptors that libcurl names", .timeLimit(.minutes(1)))
 struct MultiStrandedTests {
-    @Test("A transfer that would wait for one fails at once, and no other does")
+    @Test("A transfer that would wait for an invalid descriptor fails at once, and no other does")
     func stranded() async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }
@@ -64,7 +64,7 @@ struct MultiStrandedTests {
         #expect(next.body == Data("hello".utf8))
     }
 
-    @Test("A transfer for which libcurl then names another, or takes it back, goes on", arguments: [true, false])
+    @Test("A transfer goes on if libcurl takes an invalid descriptor back, or names another", arguments: [true, false])
     func rescued(takesBack: Bool) async throws {
         let gate = Gate()
         let server = try LoopbackServer { _ in .text("hello").after([.waitFor(gate)]) }

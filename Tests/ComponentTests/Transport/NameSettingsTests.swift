@@ -14,7 +14,7 @@ struct NameSettingsTests {
         return options
     }
 
-    @Test("Addresses of a transfer that ended before it began are nobody's, least of all freed memory's")
+    @Test("The addresses of a transfer that ended before it began aren't used by another")
     func cancelledBeforeItBegan() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

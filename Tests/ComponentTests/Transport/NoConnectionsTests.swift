@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The connection of a transfer that has ended", .timeLimit(.minutes(1)))
 struct NoConnectionsTests {
-    @Test("is forgotten by its handle, and by nothing else: the next transfer has it")
+    @Test("The connection of a transfer that has ended is forgotten by its handle, and the next transfer has it")
     func forgotten() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

@@ -7,7 +7,10 @@ import Testing
 
 @Suite("The end of a paused transfer", .timeLimit(.minutes(1)))
 struct PausedEndTests {
-    @Test("comes when it is continued, even where the connection has ended before", arguments: [true, false])
+    @Test(
+        "A paused transfer ends when it is continued, even if its connection has ended before",
+        arguments: [true, false]
+    )
     func kept(isComplete: Bool) async throws {
         let length = isComplete ? "" : "Content-Length: 10\r\n"
         let paused = Gate()
@@ -34,7 +37,7 @@ struct PausedEndTests {
         #expect(transfer.finishedCount == 1)
     }
 
-    @Test("comes with the error of a callback that refuses what was kept for it", arguments: [true, false])
+    @Test("A paused transfer ends with an error if a callback refuses what was kept for it", arguments: [true, false])
     func refused(isCancelled: Bool) async throws {
         let paused = Gate()
         let server = try LoopbackServer { _ in

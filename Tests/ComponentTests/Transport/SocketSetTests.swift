@@ -99,7 +99,7 @@ struct SocketSetTests {
         set.endRests()
     }
 
-    @Test("One that rests is watched as libcurl wants it next, and its end is noticed")
+    @Test("A socket that rests is watched as libcurl wants it next, and its end is noticed")
     func endOfRest() {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)
@@ -120,7 +120,7 @@ struct SocketSetTests {
         _ = set.close(ours)
     }
 
-    @Test("What the kernel refuses to watch isn't taken for watched, and is tried again")
+    @Test("A descriptor that the kernel refuses to watch isn't taken for watched, and is tried again")
     func refused() throws {
         let set = Sockets()
         // epoll(7) refuses files. For sockets it takes a lack of memory.
@@ -151,7 +151,7 @@ struct SocketSetTests {
         #expect(set.poll() == 0)
     }
 
-    @Test("One that another transfer has taken before the end of the first was noted isn't idle, paused or not")
+    @Test("A connection that another transfer took before the first one's end was noted isn't idle")
     func takenOver() {
         final class Transfer {}
         let (first, second) = (Transfer(), Transfer())
@@ -192,7 +192,10 @@ struct SocketSetTests {
         close(theirs)
     }
 
-    @Test("A paused transfer's connection may have something to read, and one with frames", arguments: [true, false])
+    @Test(
+        "A paused transfer's connection and an idle one with frames may have something to read",
+        arguments: [true, false]
+    )
     func allowed(isPaused: Bool) {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)
@@ -225,7 +228,10 @@ struct SocketSetTests {
         #expect(set.close(ours) == nil)
     }
 
-    @Test("One with frames is so unless others have it, who can still read what came on it", arguments: [true, false])
+    @Test(
+        "An idle connection with frames whose other side has gone is hung up unless others have it",
+        arguments: [true, false]
+    )
     func endedWithFrames(isShared: Bool) {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)
@@ -246,7 +252,7 @@ struct SocketSetTests {
         #expect(set.close(ours) == (isShared ? Self.owner : nil))
     }
 
-    @Test("One that a request has taken unnoticed keeps what has come, and is watched when that is asked for")
+    @Test("A connection that a request took unnoticed keeps what has come, and is watched when that is asked for")
     func taken() {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)
@@ -264,7 +270,7 @@ struct SocketSetTests {
         close(theirs)
     }
 
-    @Test("It is idle again once the answer was read, and what comes then is seen before the next request")
+    @Test("A connection is idle again once its answer was read, and unasked bytes are seen before the next request")
     func takenAndOver() {
         let set = Sockets()
         let (ours, theirs) = Self.pair(in: set)

@@ -62,11 +62,21 @@ struct FaultRun: Sendable {
     /// Whether each file is what it is said to be, and none is left over.
     mutating func checkFiles(_ folder: URL, port: Int, _ number: Int) {
         read(folder, number)
-        func content(_ name: String) -> Set<String> {
-            let names = FileManager.default.enumerator(atPath: folder.appendingPathComponent(name).path)
-            return Set(names?.allObjects as? [String] ?? [])
-        }
-        let files = content("output")
+        checkOutput(folder)
+        checkTemporaryFiles(folder)
+        checkState(folder)
+        checkCookies(folder)
+        checkCache(folder, port: port)
+    }
+
+    /// What is in the folder of this name, at any depth.
+    private static func content(_ name: String, of folder: URL) -> Set<String> {
+        let names = FileManager.default.enumerator(atPath: folder.appendingPathComponent(name).path)
+        return Set(names?.allObjects as? [String] ?? [])
+    }
+
+    private mutating func checkOutput(_ folder: URL) {
+        let files = Self.content("output", of: folder)
         for name in files {
             let data = try? Data(contentsOf: folder.appendingPathComponent("output/\(name)"))
             expect(data == FaultServer.body(name), "the file \(name) is wrong")
@@ -74,8 +84,11 @@ struct FaultRun: Sendable {
         for name in ["download", "resume", "background-download"] where successes.contains(name) {
             expect(files.contains(name), "the file \(name) is missing")
         }
-        let temporary = content("temporary")
-        // What an error's resume data goes on with stays, and so does that where it couldn't be opened or read: nobody knows whose it is now.
+    }
+
+    /// What an error's resume data goes on with stays, and so does that where it couldn't be opened or read: whose it is can't be known
+    /// then.
+    private mutating func checkTemporaryFiles(_ folder: URL) {
         // The report names the first call that failed; without descriptors for good, opening fails as well from then on.
         let isUnreadable = report.hasPrefix("failed open") || report.hasPrefix("failed read\n")
         let isUnknown = isUnreadable || (fault?.kind == "descriptors" && fault?.isForGood == true)
@@ -91,21 +104,29 @@ struct FaultRun: Sendable {
         if isUnknown || resumable.contains(where: isUpload) {
             kept += ["CurlNetworkingBody_", "CurlNetworkingUpload_"]
         }
-        let others = temporary.filter { name in !kept.contains { name.hasPrefix($0) } }
+        let others = Self.content("temporary", of: folder).filter { name in !kept.contains { name.hasPrefix($0) } }
         expect(others.isEmpty, "left over: \(others.sorted())")
-        let state = content("state/sessions")
+    }
+
+    private mutating func checkState(_ folder: URL) {
+        let state = Self.content("state/sessions", of: folder)
         let hasFailedThere = errors.contains { $0.hasPrefix("background-") }
         expect(state.isEmpty || hasFailedThere, "left over: \(state.sorted())")
+    }
 
-        // The stock storage tells nobody that it couldn't write its file. Where the system takes less of it than was to be written, Foundation 6.3 begins
-        // again with the first byte (`Data.write(to:)`), so the file is wrong then; nothing in `Sources` writes files with that.
+    private mutating func checkCookies(_ folder: URL) {
+        // The stock storage doesn't say that it couldn't write its file. Where the system takes less of it than was to be written,
+        // Foundation 6.3 begins again with the first byte (`Data.write(to:)`), so the file is wrong then; nothing in `Sources` writes files
+        // with that.
         let isDamaged = fault?.kind == "short-writes" && report.contains("HTTPCookieStorage")
-        for name in content("home") where name.hasSuffix(".cookies.faults") && !isDamaged {
+        for name in Self.content("home", of: folder) where name.hasSuffix(".cookies.faults") && !isDamaged {
             let data = (try? Data(contentsOf: folder.appendingPathComponent("home/\(name)"))) ?? Data()
             let list = try? PropertyListSerialization.propertyList(from: data, format: nil)
             expect((list as? [String: Any])?.isEmpty == false, "the file of cookies is no list of cookies")
         }
+    }
 
+    private mutating func checkCache(_ folder: URL, port: Int) {
         let cache = CurlURLCache(
             memoryCapacity: 0,
             diskCapacity: 1 << 24,

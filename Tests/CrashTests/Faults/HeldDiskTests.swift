@@ -19,7 +19,7 @@ struct HeldDiskTests {
     }
 
     @Test(
-        "No event loop waits for a file: none is opened, read, written, closed, renamed, removed or asked for there",
+        "No file is opened, read, written, closed, renamed, removed or asked for on an event loop",
         .enabled(if: !ProcessUsage.isSanitized),
         arguments: Fault.Program.allCases
     )

@@ -9,7 +9,7 @@ struct LackOfMemoryTests {
     private static let count = 6
 
     @Test(
-        "All transfers end, each once and with that error, suspended ones when they are resumed; then the session goes on, and nothing is left over",
+        "When libcurl runs out of memory, all transfers fail once each, and the session goes on without a leak",
         .enabled(if: !ProcessUsage.isSanitized)
     )
     func all() async throws {

@@ -25,7 +25,7 @@ struct SystemFaultTests {
     }
 
     @Test(
-        "Every step ends with success or a clear error, nothing traps, hangs or leaks, and no file is wrong",
+        "Whatever call the system refuses, every step succeeds or fails clearly, without a trap, hang or leak",
         .enabled(if: !ProcessUsage.isSanitized),
         arguments: faults
     )

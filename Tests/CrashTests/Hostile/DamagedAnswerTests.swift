@@ -71,7 +71,10 @@ struct DamagedAnswerTests {
         }
     }
 
-    @Test("Each task ends once, and the session goes on", arguments: 1...12 as ClosedRange<UInt64>)
+    @Test(
+        "Each task whose answer is damaged ends once, and the session goes on",
+        arguments: 1...12 as ClosedRange<UInt64>
+    )
     func damage(seed: UInt64) async throws {
         var generator = SeededGenerator(seed: seed)
         let count = 100

@@ -5,7 +5,7 @@ import Testing
 @Suite("Servers that answer with invented bytes", .timeLimit(.minutes(2)))
 struct HostileBytesTests {
     @Test(
-        "End every task once, with a response or an error",
+        "Tasks that are answered with invented bytes end once each, with a response or an error",
         arguments: [("task-http1", CurlOptions.HTTPVersion.automatic), ("task-http2", .http2PriorKnowledge)]
     )
     func corpus(name: String, version: CurlOptions.HTTPVersion) async throws {

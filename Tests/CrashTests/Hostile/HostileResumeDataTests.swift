@@ -21,7 +21,7 @@ struct HostileResumeDataTests {
         }
     }
 
-    @Test("Arrays in arrays without end, in XML")
+    @Test("Resume data of arrays in arrays without end, in XML, crashes nothing")
     func deepXML() async {
         await #expect(processExitsWith: .success) {
             let head = "<?xml version=\"1.0\"?><plist version=\"1.0\">"
@@ -29,21 +29,21 @@ struct HostileResumeDataTests {
         }
     }
 
-    @Test("Lists themselves in each other, in XML")
+    @Test("Resume data of property lists in each other, in XML, crashes nothing")
     func nestedLists() async {
         await #expect(processExitsWith: .success) {
             await Self.resume(Data(("<?xml version=\"1.0\"?>" + String(repeating: "<plist>", count: 30_000)).utf8))
         }
     }
 
-    @Test("Arrays in arrays without end, in the old style")
+    @Test("Resume data of arrays in arrays without end, in the old style, crashes nothing")
     func deepOldStyle() async {
         await #expect(processExitsWith: .success) {
             await Self.resume(Data(String(repeating: "(", count: 1_000_000).utf8))
         }
     }
 
-    @Test("Dictionaries in dictionaries without end, under a key that is looked for")
+    @Test("Resume data of dictionaries in dictionaries without end, under a key that is looked for, crashes nothing")
     func deepDictionaries() async {
         await #expect(processExitsWith: .success) {
             let head = "<?xml version=\"1.0\"?><plist version=\"1.0\">"
@@ -51,7 +51,7 @@ struct HostileResumeDataTests {
         }
     }
 
-    @Test("An array that contains itself, in binary")
+    @Test("Resume data of an array that contains itself, in binary, crashes nothing")
     func selfContaining() async {
         await #expect(processExitsWith: .success) {
             // One object: an array of one, number 0, itself.
@@ -62,7 +62,7 @@ struct HostileResumeDataTests {
         }
     }
 
-    @Test("Arrays that double at each level, in binary: little to read, much to build")
+    @Test("Resume data of arrays that double at each level, in binary, crashes nothing")
     func exponential() async {
         await #expect(processExitsWith: .success) {
             let levels: UInt8 = 60
@@ -79,7 +79,7 @@ struct HostileResumeDataTests {
         }
     }
 
-    @Test("Lengths beyond all memory, in binary")
+    @Test("Resume data of lengths beyond all memory, in binary, crashes nothing")
     func hugeCounts() async {
         await #expect(processExitsWith: .success) {
             for marker: UInt8 in [0x4F, 0x5F, 0x6F, 0xAF, 0xDF] {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("SIGPIPE, which would end the process", .timeLimit(.minutes(1)))
 struct BrokenPipeTests {
-    @Test("Is ignored once there is a session")
+    @Test("SIGPIPE is ignored once there is a session")
     func ignored() async {
         await #expect(processExitsWith: .success) {
             signal(SIGPIPE, SIG_DFL)
@@ -15,7 +15,7 @@ struct BrokenPipeTests {
         }
     }
 
-    @Test("Keeps its default action if the session is to leave it alone")
+    @Test("SIGPIPE keeps its default action if the session is to leave it alone")
     func optedOut() async {
         await #expect(processExitsWith: .signal(SIGPIPE)) {
             signal(SIGPIPE, SIG_DFL)
@@ -27,7 +27,7 @@ struct BrokenPipeTests {
         }
     }
 
-    @Test("Keeps the program's own handler")
+    @Test("SIGPIPE keeps the program's own handler")
     func ownHandler() async {
         await #expect(processExitsWith: .exitCode(42)) {
             signal(SIGPIPE) { _ in _exit(42) }

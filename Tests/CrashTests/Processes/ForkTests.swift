@@ -12,14 +12,14 @@ struct ForkTests {
         return lines
     }
 
-    @Test("Before its first session: child and parent load on loops and connections of their own")
+    @Test("After a fork before the first session, child and parent load on loops and connections of their own")
     func first() async throws {
         let server = try LoopbackServer { request in .text("\(request.connection)") }
         defer { server.stop() }
         #expect(try await Self.lines("first", server) == ["child 1", "ending 0", "parent 2"])
     }
 
-    @Test("Later: the child ends at once and in order, and the parent's connection is none the worse for it")
+    @Test("A child forked after the first session ends at once and in order, and the parent's connection survives")
     func later() async throws {
         let server = try LoopbackServer { request in .text("\(request.connection)") }
         defer { server.stop() }

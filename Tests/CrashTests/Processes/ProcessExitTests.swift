@@ -7,7 +7,7 @@ import Testing
 struct ProcessExitTests {
     static let moments: [Int64] = [0, 1, 1000, 100_000, 3_000_000]
 
-    @Test("In the middle of transfers of every kind, from whichever thread", arguments: moments)
+    @Test("A process may exit in the middle of transfers of every kind, from whichever thread", arguments: moments)
     func duringTransfers(moment: Int64) async throws {
         let server = try LoopbackServer { _ in .generated(length: 1 << 30, seed: 1) }
         let directory = try TemporaryDirectory()
@@ -22,7 +22,7 @@ struct ProcessExitTests {
         try await server.waitUntilNoConnections()
     }
 
-    @Test("In the middle of handshakes and transfers over TLS")
+    @Test("A process may exit in the middle of handshakes and transfers over TLS")
     func duringTLS() async throws {
         let nginx = try Nginx.shared()
         let url = nginx.tls(NginxSite.largePath).absoluteString

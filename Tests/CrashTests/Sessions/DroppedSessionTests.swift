@@ -5,9 +5,9 @@ import Testing
 
 @testable import CurlNetworking
 
-@Suite("A session that nobody holds and nobody invalidated", .timeLimit(.minutes(1)))
+@Suite("Sessions that are dropped without being invalidated", .timeLimit(.minutes(1)))
 struct DroppedSessionTests {
-    @Test("Is dropped safely at any moment: unused, with suspended tasks, with running ones, with cancelled ones")
+    @Test("A session can be dropped unused, with suspended, running or cancelled tasks")
     func dropped() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer { _ in .generated(length: 200_000, seed: 1) }
@@ -29,7 +29,7 @@ struct DroppedSessionTests {
         }
     }
 
-    @Test("Leaves nothing of itself behind, used or not")
+    @Test("A dropped session leaves nothing of itself behind, used or not")
     func released() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

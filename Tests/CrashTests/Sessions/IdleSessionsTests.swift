@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Hundreds of idle sessions", .timeLimit(.minutes(2)))
 struct IdleSessionsTests {
-    @Test("They hold no descriptors once their connections are gone, and can be used again")
+    @Test("Hundreds of idle sessions hold no descriptors once their connections are gone, and can be used again")
     func descriptors() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }

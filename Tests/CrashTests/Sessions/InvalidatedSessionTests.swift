@@ -19,10 +19,7 @@ struct InvalidatedSessionTests {
         }
     }
 
-    @Test(
-        "Is a programming error that says why, however the session was invalidated and whatever the task",
-        arguments: Call.allCases
-    )
+    @Test("Creating any task on an invalidated session is a programming error that says why", arguments: Call.allCases)
     func traps(call: Call) async throws {
         let ending = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { [call] in
             let session = URLSession(configuration: .ephemeral)
@@ -33,7 +30,7 @@ struct InvalidatedSessionTests {
         #expect(text.contains("Task created in a session that has been invalidated"))
     }
 
-    @Test("Is fine on the shared session, which can't be invalidated")
+    @Test("Tasks can be created on the shared session, which can't be invalidated")
     func shared() async {
         await #expect(processExitsWith: .success) {
             URLSession.shared.invalidateAndCancel()
@@ -42,7 +39,7 @@ struct InvalidatedSessionTests {
         }
     }
 
-    @Test("Everything else is harmless on an invalidated session")
+    @Test("Every other call on an invalidated session is harmless")
     func otherCalls() async {
         await #expect(processExitsWith: .success) {
             let session = URLSession(configuration: .ephemeral)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Two thousand HTTPS sessions", .timeLimit(.minutes(10)))
 struct SessionCyclesTests {
-    @Test("Created, used, cancelled and invalidated, they leave nothing behind")
+    @Test("Two thousand HTTPS sessions that are used, cancelled and invalidated leave nothing behind")
     func cycles() async throws {
         // A sanitizer makes each of them up to thirty times as slow.
         let count = ProcessUsage.isSanitized ? 400 : 2000

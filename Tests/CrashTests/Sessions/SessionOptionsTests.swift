@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Creating a session with options that make no sense", .timeLimit(.minutes(1)))
 struct SessionOptionsTests {
-    @Test("Is a programming error, and says which option")
+    @Test("Creating a session with an option that makes no sense is a programming error that names the option")
     func traps() async throws {
         let result = try #require(
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

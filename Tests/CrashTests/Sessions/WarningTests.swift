@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Warnings", .timeLimit(.minutes(1)))
 struct WarningTests {
-    @Test("A standard error that takes none is no obstacle: closed, full, or a pipe that nobody reads")
+    @Test("Warnings do no harm if standard error is closed, full, or a pipe without a reader")
     func lostWarnings() async {
         await #expect(processExitsWith: .success) {
             let configuration = URLSessionConfiguration.ephemeral

@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Ten thousand tasks that are cancelled at random moments", .timeLimit(.minutes(2)))
 struct CancellationStormTests {
-    @Test("Complete exactly once each, and leave nothing behind")
+    @Test(
+        "Ten thousand tasks that are cancelled at random moments complete exactly once each, and leave nothing behind"
+    )
     func storm() async throws {
         let server = try LoopbackServer { request in
             switch request.ordinal % 5 {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A thousand tasks over eight hosts and four event loops, cancelled at random moments", .timeLimit(.minutes(2)))
 struct EventLoopsStormTests {
-    @Test("Complete exactly once each, and leave nothing behind")
+    @Test("Tasks over several event loops that are cancelled at random moments complete once each, and leave nothing")
     func storm() async throws {
         let holder = Watched<[URL]>([])
         let servers = try (0..<8).map { number in

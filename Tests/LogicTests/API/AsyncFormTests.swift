@@ -19,7 +19,7 @@ struct AsyncFormTests {
         }
     }
 
-    @Test("One that calls another method of its object, which has only the default, isn't taken for missing")
+    @Test("An async method that calls another one, which has only the default, isn't taken for missing")
     func another() async throws {
         let delegate = AskingItself()
         let session = URLSession.forTest(delegate: delegate)

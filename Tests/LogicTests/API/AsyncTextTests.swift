@@ -39,7 +39,7 @@ struct AsyncTextTests {
         }
     }
 
-    @Test("What was read before an error is neither a line nor a character")
+    @Test("Bytes that were read just before an error are neither a line nor a character")
     func brokenOff() async throws {
         var lines = Self.brokenOff(after: "line\npartial").lines.makeAsyncIterator()
         #expect(try await lines.next() == "line")
@@ -71,7 +71,7 @@ struct AsyncTextTests {
     }
 
     @Test(
-        "What only resembles a line end is text",
+        "A character that only resembles a line end is text",
         arguments: ["…", "\u{2026}", "\u{2027}", "\u{202A}", "Å", "\u{E2}", "\u{185}", "\u{A8}", "\u{1028}"]
     )
     func lookalikes(text: String) async throws {

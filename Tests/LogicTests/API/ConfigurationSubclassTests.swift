@@ -22,7 +22,7 @@ struct ConfigurationSubclassTests {
         }
     }
 
-    @Test("has what it overrides count as if it had been set, and keeps what was set")
+    @Test("What a subclass of a configuration overrides counts as if it had been set, and what was set stays")
     @available(*, deprecated)
     func overrides() {
         let configuration = Own()

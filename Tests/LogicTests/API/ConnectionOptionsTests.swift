@@ -75,7 +75,7 @@ struct ConnectionOptionsTests {
         }
     }
 
-    @Test("What is good for every libcurl from 7.80 on passes")
+    @Test("Options that every libcurl from 7.80 on has are accepted")
     func good() throws {
         var options = CurlOptions()
         options.maximumConnections = 100

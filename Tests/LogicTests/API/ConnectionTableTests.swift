@@ -8,7 +8,7 @@ import Testing
 struct ConnectionTableTests {
     typealias Options = CurlOptions.ConnectionOptions
 
-    @Test("Has a row for every property, and none for anything else")
+    @Test("The table has a row for every property, and none for anything else")
     func complete() {
         let properties = Mirror(reflecting: Options()).children.compactMap(\.label)
         let rows = Options.table.map { row in row.name.prefix { $0 != "." } }
@@ -16,7 +16,10 @@ struct ConnectionTableTests {
         #expect(Set(Options.table.map(\.name)).count == Options.table.count)
     }
 
-    @Test("Names options that libcurl has since the version that the row says", arguments: Options.table.indices)
+    @Test(
+        "The table names options that libcurl has had since the version that the row says",
+        arguments: Options.table.indices
+    )
     func names(index: Int) {
         let row = Options.table[index]
         #expect(row.isAvailable == (CurlLibrary.version >= row.since), "\(row.name)")
@@ -30,7 +33,7 @@ struct ConnectionTableTests {
             .map { "\($0.option.name) \($0.value)" + ($0.needsBody ? " with a body" : "") }
     }
 
-    @Test("Says nothing of what isn't set, and the rest in libcurl's units, rounded up")
+    @Test("libcurl is told only options that are set, in its own units, rounded up")
     func units() throws {
         #expect(try Self.settings("http://a/") { _ in } == [])
         let all = try Self.settings("http://a/") {

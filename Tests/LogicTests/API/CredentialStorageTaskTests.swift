@@ -28,7 +28,7 @@ struct CredentialStorageTaskTests {
         URLCredential(user: user, password: password, persistence: .forSession)
     }
 
-    @Test("They find a space by its values")
+    @Test("A storage's methods that take a task find a space by its values")
     func finding() async {
         let credential = Self.credential("user")
         storage.setDefaultCredential(credential, for: Self.space())
@@ -40,7 +40,7 @@ struct CredentialStorageTaskTests {
         #expect(await storage.defaultCredential(for: Self.space(realm: "other"), task: task) == nil)
     }
 
-    @Test("They store and remove for what has the same values")
+    @Test("A storage's methods that take a task store and remove for spaces with the same values")
     func storing() async {
         let (old, new, another) = (Self.credential("user", "old"), Self.credential("user"), Self.credential("another"))
         storage.set(old, for: Self.space(), task: task)
@@ -63,7 +63,7 @@ struct CredentialStorageTaskTests {
         #expect(await storage.defaultCredential(for: Self.space(), task: task) == new)
     }
 
-    @Test("They know all objects of a space for which the stock methods have stored")
+    @Test("A storage's methods that take a task find what the stock methods have stored for equal spaces")
     func several() async {
         let spaces = [Self.space(), Self.space()]
         let (first, second) = (Self.credential("first"), Self.credential("second"))

@@ -48,7 +48,7 @@ struct NamesValidationTests {
         Case("hosts[\"a\"].names.localEnd") { $0.hosts["a"].names.localEnd = .ports(0...1) },
     ]
 
-    @Test("Each is named", arguments: wrong)
+    @Test("An option of names and sockets that makes no sense is named", arguments: wrong)
     func refused(wrong: Case) {
         var options = CurlOptions()
         wrong.change(&options)
@@ -68,7 +68,7 @@ struct NamesValidationTests {
         Case("connectTo without a port") { $0.hosts["10.0.0.1"].names.connectTo = .init("b") },
     ]
 
-    @Test("What makes sense is accepted", arguments: right)
+    @Test("Options of names and sockets that make sense are accepted", arguments: right)
     func accepted(right: Case) {
         var options = CurlOptions()
         right.change(&options)

@@ -18,7 +18,7 @@ struct TLSOptionsValidationTests {
 
     private static let pin = "sha256//" + Data(repeating: 1, count: 32).base64EncodedString()
 
-    @Test("are named by the error")
+    @Test("A TLS option that makes no sense is named by the error")
     func named() {
         #expect(problem { $0.tls.trustRoots = [.data(Data("nothing".utf8))] } == "tls.trustRoots")
         #expect(problem { $0.tls.trustRoots = [] } == "tls.trustRoots")
@@ -40,7 +40,7 @@ struct TLSOptionsValidationTests {
         #expect(problem { $0.hosts["a.example"].tls = tls } == "hosts[\"a.example\"].tls.trustRoots")
     }
 
-    @Test("are named: URLs that aren't those of files")
+    @Test("A TLS option with a URL that isn't a file's is named by the error")
     func strangeURLs() throws {
         let (url, file) = (try Sample.url("https://example.com/ca.pem"), URL(fileURLWithPath: "/nonexistent"))
         #expect(problem { $0.tls.trustRoots = [.file(file), .file(url)] } == "tls.trustRoots")
@@ -55,7 +55,7 @@ struct TLSOptionsValidationTests {
         #expect(problem { $0.tls.identity = .pem(certificates: .file(file), privateKey: .file(file)) } == nil)
     }
 
-    @Test("and those that do are not")
+    @Test("TLS options that make sense are accepted")
     func fine() {
         #expect(problem { _ in } == nil)
         #expect(problem { ($0.tls.minimumVersion, $0.tls.maximumVersion) = (.TLSv12, .TLSv12) } == nil)

@@ -51,7 +51,7 @@ struct AgentMessageTests {
         #expect(told(&state) == [7])
     }
 
-    @Test("The largest numbers that there are can follow the smallest ones, and these those")
+    @Test("The largest integers can follow the smallest ones, and the other way round")
     func extremes() throws {
         var state = TaskState(try listing())
         let most = TaskCounters(
@@ -78,7 +78,7 @@ struct AgentMessageTests {
         #expect(throws: DecodingError.self) { try decoded(TaskCounters.self, wrong) }
     }
 
-    @Test("Nor can an offset below zero")
+    @Test("An offset below zero can't be read")
     func negativeOffset() throws {
         guard case .resumed(0, 1) = try decoded(TaskEvent.self, #"{"resumed":0,"expected":1}"#) else {
             Issue.record("It is another event")
@@ -100,7 +100,7 @@ struct AgentMessageTests {
         #expect(description.metrics.interval.duration == 0)
     }
 
-    @Test("Nor have metrics that are said to last for ages", arguments: [Double.infinity, 1e300, 1e10])
+    @Test("Metrics that last for ages have no duration", arguments: [Double.infinity, 1e300, 1e10])
     func longMetrics(duration: Double) {
         var description = MetricsDescription(
             TaskMetrics(hops: [], interval: DateInterval(start: Date(), duration: 1), redirectCount: 0)

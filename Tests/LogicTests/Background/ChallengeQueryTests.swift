@@ -6,7 +6,7 @@ import Testing
 @Suite("Questions of an agent")
 struct ChallengeQueryTests {
     @Test(
-        "Are about the requests to the server that asks, however their URLs spell it",
+        "A question is about the requests to the server that asks, however their URLs spell it",
         arguments: [
             ("example.com", "https://EXAMPLE.com:443/a", true), ("example.com", "https://EXAMPLE.com:8443/a", false),
             ("example.com", "https://www.example.com/", false),

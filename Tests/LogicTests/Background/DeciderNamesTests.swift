@@ -7,7 +7,7 @@ import Testing
 struct DeciderNamesTests {
     private final class Decider {}
 
-    @Test("An object keeps its name, and no other gets that, however many there have been")
+    @Test("An object that decides keeps its name, and no other gets that, however many there have been")
     func names() {
         let names = DeciderNames()
         let lasting = (0..<100).map { _ in Decider() }

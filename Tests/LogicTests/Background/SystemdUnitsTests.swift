@@ -10,7 +10,9 @@ struct SystemdUnitsTests {
         return SystemdUnits(folder: folder, program: program).text.components(separatedBy: "\n")
     }
 
-    @Test("What systemd would replace or take for the end of a word is escaped, in each line as its syntax wants")
+    @Test(
+        "Characters that systemd would replace or take for the end of a word are escaped, as each line's syntax wants"
+    )
     func escaping() {
         let lines = Self.lines(folder: #"/a $HOME/${b}/"c"/\d/100%/s"#, program: "/p $x/50%/agent")
         #expect(lines.contains(#"ListenStream=/a $HOME/${b}/"c"/\d/100%%/s/agent.socket"#))

@@ -93,7 +93,7 @@ struct TaskLedgerTests {
         for key in [key, told] { ledger.restore("a", key, hasEnded: true) }
         _ = ledger.giveUp { _ in true }
         #expect(ledger.isRecorded(key))
-        // Nobody confirms that, so nothing waits for it.
+        // That is never confirmed, so nothing waits for it.
         let (tellsAgent, _) = ledger.acknowledge(told, keepsFile: false, hasAgent: false)
         #expect(!tellsAgent && ledger.unconfirmed == 0)
         guard case .unwanted = ledger[told] else {
@@ -103,7 +103,7 @@ struct TaskLedgerTests {
         #expect(acknowledge(key) == [true, true])
     }
 
-    @Test("What an agent doesn't have, it has lost, forgotten as it should, or not heard of")
+    @Test("A task that an agent doesn't have is lost, forgotten as it should be, or new to the agent")
     mutating func comparison() {
         let keys = (0..<5).map { _ in UUID() }
         ledger.restore("lost", keys[0], hasEnded: false)

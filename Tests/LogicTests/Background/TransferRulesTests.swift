@@ -5,9 +5,9 @@ import Testing
 
 @testable import CurlNetworking
 
-@Suite("Which errors an agent's next attempt may not meet again")
+@Suite("Errors after which an agent tries again")
 struct TransferRulesTests {
-    @Test("The network's, and a shortage of what others give back, whatever it keeps from being done")
+    @Test("Errors of the network, and shortages of descriptors or memory, are transient")
     func transient() {
         for code in [URLError.Code.networkConnectionLost, .timedOut, .cannotFindHost] {
             #expect(URLError(code).isTransient)
@@ -17,7 +17,7 @@ struct TransferRulesTests {
         }
     }
 
-    @Test("Not a proxy's refusal, but its own trouble with the way; nor what fails before anything is tried")
+    @Test("A proxy's refusal is lasting, and its own trouble with the way is transient")
     func proxies() {
         let lasting = [400, 403, 404, 405, 451]
         for status in lasting + [408, 429, 500, 502, 503, 504] {
@@ -31,7 +31,7 @@ struct TransferRulesTests {
         }
     }
 
-    @Test("Not the server's answers, and not what stays as it is")
+    @Test("Errors about the server's answer, certificates or files are lasting")
     func lasting() {
         for code in [URLError.Code.badServerResponse, .cannotCreateFile, .serverCertificateUntrusted, .cancelled] {
             #expect(!URLError(code).isTransient)

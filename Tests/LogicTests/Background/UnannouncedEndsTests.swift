@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Servers that end each response as if the connection were lost")
 struct UnannouncedEndsTests {
-    @Test("Three times in a row after the same number of bytes")
+    @Test("A connection that is lost three times in a row after the same number of bytes ends the response")
     func alike() {
         var ends = UnannouncedEnds()
         func note(_ length: Int64, _ code: URLError.Code = .networkConnectionLost) -> Bool {
@@ -17,7 +17,7 @@ struct UnannouncedEndsTests {
         #expect(second == [false, false, false, false, false, true])
     }
 
-    @Test("Not where the length, chunks or HTTP/2 say that more was to come, or nothing was answered")
+    @Test("A lost connection ends no response whose length, chunks or HTTP/2 say that more was to come")
     func announced() {
         let http2 = ResponseHead(version: "HTTP/2", status: 200, fields: [])
         let heads = [

@@ -10,7 +10,7 @@ struct BodyBufferTests {
         return bytes.withUnsafeBytes { buffer.append($0, expected: expected) }
     }
 
-    @Test("It tells once when the high mark is passed, and once when the low mark is reached again")
+    @Test("The buffer tells once when the high mark is passed, and once when the low mark is reached again")
     func marks() {
         var buffer = BodyBuffer()
         #expect(!Self.append(BodyBuffer.highMark, to: &buffer), "the mark itself may be filled")
@@ -110,7 +110,7 @@ struct BodyBufferTests {
         #expect(taken == put)
     }
 
-    @Test("A producer that heeds the marks never fills it beyond the high mark and one piece")
+    @Test("A producer that heeds the marks never fills the buffer beyond the high mark and one piece")
     func bound() {
         var generator = SeededGenerator(seed: 7)
         var buffer = BodyBuffer()

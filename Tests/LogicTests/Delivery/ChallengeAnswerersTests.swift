@@ -8,7 +8,7 @@ import Testing
 struct ChallengeAnswerersTests {
     private typealias Pair = ChallengeAnswerers.Pair
 
-    @Test("A session's delegate with the session's method does, whatever the type of the task's")
+    @Test("A session's delegate with the session's method answers, whatever the type of the task's")
     func sessionMethod() {
         final class Session: NSObject, URLSessionDelegate {}
         final class First: NSObject, URLSessionDelegate {}
@@ -23,7 +23,7 @@ struct ChallengeAnswerersTests {
         #expect(ChallengeAnswerers.answerer(of: Pair(session: First(), task: Second())) == nil)
     }
 
-    @Test("One that answers by the task's method comes after a task's own, which isn't known then")
+    @Test("A session's delegate that answers by the task's method comes after a task's own of unknown type")
     func taskMethod() {
         final class Session: NSObject, URLSessionDelegate {}
         final class Own: NSObject, URLSessionDelegate {}

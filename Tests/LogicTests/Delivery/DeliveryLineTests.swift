@@ -8,7 +8,7 @@ struct DeliveryLineTests {
         line.next { _, _ in shared }
     }
 
-    @Test("One comes with each turn, in order, and is scheduled once")
+    @Test("Each turn delivers one message, in order, and is scheduled once")
     func order() {
         var line = DeliveryLine<Int>()
         #expect(line.add([1, 2]) == true)
@@ -31,7 +31,7 @@ struct DeliveryLineTests {
         #expect(line.endTurn() == false)
     }
 
-    @Test("Neighbours that can share a turn do; those after another that can't, don't")
+    @Test("Neighbouring messages share a turn if they can")
     func sharing() {
         var line = DeliveryLine<Int>()
         _ = line.add([2, 4, 6, 7, 8, 9, 11])
@@ -40,7 +40,7 @@ struct DeliveryLineTests {
         #expect(turns == [[2, 4, 6], [7], [8], [9, 11]])
     }
 
-    @Test("What joins during a turn has the next one")
+    @Test("A message that joins during a turn has the next one")
     func joining() {
         var line = DeliveryLine<Int>()
         _ = line.add([2])
@@ -51,7 +51,7 @@ struct DeliveryLineTests {
         #expect(Self.turn(&line, shared: true) == [4, 2])
     }
 
-    @Test("What is put back comes first, in its order")
+    @Test("Messages that are put back come first, in their order")
     func puttingBack() {
         var line = DeliveryLine<Int>()
         _ = line.add([1, 2, 3])

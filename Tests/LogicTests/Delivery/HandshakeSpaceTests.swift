@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A handshake's protection space")
 struct HandshakeSpaceTests {
-    @Test("It equals another one with the same values")
+    @Test("Handshakes' protection spaces are equal if they have the same values")
     func equality() throws {
         let origins = try ["https://example.com/", "https://example.com:8443/"].map {
             try #require(Origin(Sample.url($0)))

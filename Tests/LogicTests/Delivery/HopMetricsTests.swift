@@ -90,7 +90,7 @@ struct HopMetricsTests {
         #expect(Self.time(hop.requestStart) == 40)
     }
 
-    @Test("What never came to a connection has not used one again")
+    @Test("A hop that never came to a connection has not used one again")
     func unresolved() throws {
         var hop = HopMetrics(URLRequest(url: try Sample.url("http://example.com/")), start: Self.start)
         hop.statistics = TransferStatistics()
@@ -99,7 +99,7 @@ struct HopMetricsTests {
         #expect(hop.domainLookupEnd == nil && hop.connectStart == nil && hop.responseEnd == nil)
     }
 
-    @Test("What libcurl takes for a response's first byte is the connection's end if nothing has come")
+    @Test("The first byte of a response of which nothing has come is the connection's end")
     func nothing() throws {
         var hop = try Self.hop { $0.responseHeadSize = 0 }
         #expect(hop.responseStart == nil && hop.responseEnd == nil)
@@ -120,7 +120,7 @@ struct HopMetricsTests {
         #expect(Self.time(hop.requestEnd) == 50)
     }
 
-    @Test("A response that was never shown to anybody is made of its head")
+    @Test("A response that was never delivered is made of its head")
     func response() throws {
         var hop = try Self.hop()
         #expect(hop.madeResponse == nil)

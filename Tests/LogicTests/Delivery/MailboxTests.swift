@@ -105,7 +105,7 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == ["call"])
     }
 
-    @Test("The completion alone waits for those who have yet to be answered, each of them")
+    @Test("The completion alone waits for callers that have yet to be answered, each of them")
     func heldCompletion() {
         var mailbox = Mailbox()
         mailbox.holdCompletion()
@@ -124,7 +124,7 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == ["completed"])
     }
 
-    @Test("Nothing behind an unanswered response is delivered, however often somebody asks")
+    @Test("Nothing behind an unanswered response is delivered, however often it is asked for")
     func unansweredResponse() throws {
         var mailbox = Mailbox()
         try mailbox.change { try $0.post(.disposition(of: Self.response())) }
@@ -151,7 +151,7 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == ["completed"])
     }
 
-    @Test("Progress that nobody has seen yet is replaced by newer progress")
+    @Test("Progress that hasn't been delivered yet is replaced by newer progress")
     func coalescing() {
         var mailbox = Mailbox()
         #expect(mailbox.change { $0.post(.event(.sent(Self.sent(1)))) } == true)
@@ -330,7 +330,7 @@ struct MailboxTests {
         task.cancel()
     }
 
-    @Test("What comes after that is treated the same: whoever posts it may not know")
+    @Test("What is posted after a discard is discarded by the same rules")
     func afterDiscarding() throws {
         let session = URLSession(configuration: .ephemeral)
         defer { session.invalidateAndCancel() }
@@ -400,7 +400,7 @@ struct MailboxTests {
         #expect(mailbox.isIdle)
     }
 
-    @Test("What follows the first step of the completion is told ahead of whatever else may have come")
+    @Test("The rest of a completion is told ahead of whatever may have come after its first step")
     func steps() {
         var mailbox = Mailbox()
         mailbox.change { $0.post(.completed) }
@@ -429,7 +429,7 @@ struct MailboxTests {
     }
 
     @Test(
-        "One delivery at a time, and no message is left without one",
+        "There is one delivery at a time, and no message is left without one",
         arguments: 1...30 as ClosedRange<UInt64>
     )
     func noLostWakeUp(seed: UInt64) throws {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A task's response")
 struct TaskResponseTests {
-    @Test("Its head is known at once, and whoever looks at it gets the same object")
+    @Test("A response's head is known at once, and all callers get the same object")
     func once() async throws {
         let url = try Sample.url("http://example.com/a")
         let response = TaskResponse(Sample.head(206, ["Content-Type": "text/plain", "X-A": "b"]), at: url)
@@ -21,7 +21,7 @@ struct TaskResponseTests {
         #expect(first.value(forHTTPHeaderField: "x-a") == "b")
     }
 
-    @Test("One that isn't HTTP's has no status")
+    @Test("A response that isn't HTTP's has no status")
     func plain() throws {
         let url = try Sample.url("file:///a")
         let object = URLResponse(url: url, mimeType: nil, expectedContentLength: 3, textEncodingName: nil)

@@ -3,7 +3,7 @@ import Testing
 
 /// Everything that fuzzing has found or needed once, read again.
 struct FuzzCorpusTests {
-    @Test("reads everything in the corpus without a finding", arguments: FuzzTarget.all.map(\.name))
+    @Test("A fuzz target reads all of its corpus without a finding", arguments: FuzzTarget.all.map(\.name))
     func replays(_ name: String) throws {
         let target = try #require(FuzzTarget.all.first { $0.name == name })
         let folder = Self.corpus.appendingPathComponent(name, isDirectory: true)
@@ -12,7 +12,7 @@ struct FuzzCorpusTests {
         for file in files { try Data(contentsOf: file).withUnsafeBytes(target.run) }
     }
 
-    @Test("has no folder in the corpus that no target reads")
+    @Test("Every folder of the corpus is read by a fuzz target")
     func folders() throws {
         // `HostileBytesTests` gives some of it to whole tasks.
         let folders = try FileManager.default.contentsOfDirectory(atPath: Self.corpus.path)

@@ -90,7 +90,10 @@ struct HalfTunesCatalogueTests {
         #expect(melody.length == 10)
     }
 
-    @Test("What is no melody is refused", arguments: ["", "H4", "C", "C4:", "C4:0", "C4:x", "C4:1:1", "Cb4", "C9"])
+    @Test(
+        "A text that isn't a melody is refused",
+        arguments: ["", "H4", "C", "C4:", "C4:0", "C4:x", "C4:1:1", "Cb4", "C9"]
+    )
     func nonsense(text: String) {
         #expect(Melody(text) == nil)
     }
@@ -192,7 +195,7 @@ struct HalfTunesCatalogueTests {
     // MARK: - Recordings
 
     @Test(
-        "What is no recording of a known and bearable size is refused",
+        "An upload that isn't a recording, or has no size or too large a one, is refused",
         arguments: [
             (["Content-Type": "text/html", "Content-Length": "1"], 415), (["Content-Length": "1"], 415),
             (["Content-Type": "audio/wav"], 411), (["Content-Type": "audio/wav", "Content-Length": "-"], 411),
@@ -214,7 +217,7 @@ struct HalfTunesCatalogueTests {
         #expect(answer("/recordings", headers, method: "POST").status == 507)
     }
 
-    @Test("What hasn't arrived isn't there, and uploads are what they are for alone")
+    @Test("A recording that hasn't arrived isn't there, and other methods are refused")
     func unfinishedRecordings() {
         _ = answer("/recordings", ["Content-Type": "audio/wav", "Content-Length": "1"], method: "POST")
         #expect(answer("/uploads/1", method: "HEAD").status == 204)

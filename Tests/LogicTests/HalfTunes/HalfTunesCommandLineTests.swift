@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Half Tunes understands its command line")
 struct HalfTunesCommandLineTests {
-    @Test("Without arguments it's interactive, with the embedded catalogue")
+    @Test("Without arguments Half Tunes is interactive, with the embedded catalogue")
     func nothing() throws {
         let invocation = try Invocation(parsing: [])
         #expect(invocation.verb == .interactive)
@@ -68,7 +68,7 @@ struct HalfTunesCommandLineTests {
     }
 
     @Test(
-        "What makes no sense is refused with a reason",
+        "A command line that makes no sense is refused with a reason",
         arguments: [
             ["play"], ["play", "a", "b"], ["play", ""], ["play", "a", "--rate", "1"], ["dance"], ["help", "dance"],
             ["--fast"], ["demo", "now"], ["search"], ["get"],

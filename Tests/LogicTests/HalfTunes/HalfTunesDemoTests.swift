@@ -55,7 +55,7 @@ struct HalfTunesDemoTests {
         return story.claims.count { !$0.holds }
     }
 
-    @Test("All of it held")
+    @Test("The demo succeeds if all of it held")
     func success() throws {
         #expect(try failures { _ in } == 0)
         #expect(
@@ -70,7 +70,7 @@ struct HalfTunesDemoTests {
         )
     }
 
-    @Test("Each thing that went wrong is seen")
+    @Test("The demo sees each thing that went wrong")
     func failure() throws {
         #expect(try failures { $0.isFirstSearchCancelled = false } == 1)
         #expect(try failures { $0.found = 3 } == 1)

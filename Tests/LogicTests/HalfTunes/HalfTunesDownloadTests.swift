@@ -38,7 +38,7 @@ struct HalfTunesDownloadTests {
         return download
     }
 
-    @Test("From the server into its place, and past its checksum")
+    @Test("A download goes from the server into its place, and past its checksum")
     mutating func straight() {
         #expect(download.state == .waiting(resumeData: nil))
         isTaken(download.start(task: 1))
@@ -51,7 +51,7 @@ struct HalfTunesDownloadTests {
         #expect(!download.isBusy)
     }
 
-    @Test("Paused and resumed")
+    @Test("A download that is paused goes on from where it was when it is resumed")
     func pausing() {
         var download = running
         isAnswered(download.pause(), .cancelTask)
@@ -67,7 +67,7 @@ struct HalfTunesDownloadTests {
         #expect(download.gained == 20)
     }
 
-    @Test("Where a resumed task leaves no resume data, what it began with is still good")
+    @Test("If a resumed task leaves no resume data, what it began with is still good")
     func origin() {
         var download = running
         _ = download.pause()
@@ -97,13 +97,13 @@ struct HalfTunesDownloadTests {
         #expect(download.received == 0)
     }
 
-    @Test("Paused before its turn, nothing has to be cancelled")
+    @Test("A download that is paused before its turn has no task to cancel")
     mutating func pausingEarly() {
         isAnswered(download.pause(), .nothing)
         #expect(download.state == .paused(resumeData: nil))
     }
 
-    @Test("What comes from a task that isn't its own any more is ignored")
+    @Test("What comes from a task that isn't the download's own any more is ignored")
     func stale() {
         var download = running
         isTaken(download.cancel())
@@ -148,7 +148,7 @@ struct HalfTunesDownloadTests {
         #expect(wrong.received == 0)
     }
 
-    @Test("What is over doesn't begin again, and nothing is paused or cancelled then")
+    @Test("A download that is over doesn't begin again, and can't be paused or cancelled")
     func over() {
         var download = running
         _ = download.arrived(task: 1)

@@ -168,7 +168,10 @@ struct HalfTunesFileTests {
         #expect(throws: PauseFileError.self) { try PauseFile(contentsOf: file) }
     }
 
-    @Test("What is none of ours is no pause file", arguments: ["", "<plist/>", "bplist00", "nonsense"])
+    @Test(
+        "A file that isn't in the right format is no pause file",
+        arguments: ["", "<plist/>", "bplist00", "nonsense"]
+    )
     func nonsense(text: String) throws {
         let directory = try TemporaryDirectory()
         let file = try directory.file("song.wav.resume", Data(text.utf8))
@@ -220,7 +223,7 @@ struct HalfTunesFileTests {
         withExtendedLifetime((first, second, third)) {}
     }
 
-    @Test("What a killed program has left goes when the next one comes, but for what a pause file names")
+    @Test("Files that a killed program has left go when the next one comes, but for those that a pause file names")
     func sweeping() throws {
         let directory = try TemporaryDirectory()
         do {
@@ -250,7 +253,7 @@ struct HalfTunesFileTests {
         try folder.save(Self.pauseFile("http://h/song.wav"))
     }
 
-    @Test("With nothing paused and nobody else there, nothing is left but the finished files")
+    @Test("With nothing paused and no other program there, only the finished files are left")
     func tidyingEverything() throws {
         let directory = try TemporaryDirectory()
         let folder = try DownloadFolder(directory.url.path)
@@ -266,7 +269,7 @@ struct HalfTunesFileTests {
         #expect(directory.content == ["song.wav"])
     }
 
-    @Test("What a killed program has downloaded and not checked is kept for its address, and for no other")
+    @Test("A file that a killed program has downloaded and not checked is kept for its address, and for no other")
     func uncheckedArrival() throws {
         let directory = try TemporaryDirectory()
         let item = try Self.item("http://h/song.wav")

@@ -9,7 +9,7 @@ struct HalfTunesPlayerTests {
         try Player(environment: environment, isProgram: programs.contains)
     }
 
-    @Test("The first one that is there, in the order of the path's folders")
+    @Test("The player is the first one that is there, in the order of the path's folders")
     func known() throws {
         let path = ["PATH": "/a:/b"]
         #expect(try player(path, "/b/aplay", "/b/mpv", "/a/ffplay").words.first == "/b/mpv")
@@ -19,7 +19,7 @@ struct HalfTunesPlayerTests {
         #expect(try player(["HALFTUNES_PLAYER": " ", "PATH": "/a"], "/a/aplay").name == "aplay")
     }
 
-    @Test("The one that the environment names goes before them, with its options")
+    @Test("A player that the environment names goes before others, with its options")
     func named() throws {
         func words(_ wish: String) throws -> [String] {
             let programs = ["/a/mpv", "/a/sox", "/opt/play"]
@@ -31,7 +31,7 @@ struct HalfTunesPlayerTests {
         #expect(throws: PlayerError.notThere("./sox")) { try words("./sox") }
     }
 
-    @Test("Where there is none, the message says what to do about it")
+    @Test("If there is no player, the message says what to do about it")
     func none() throws {
         let error = try #require(throws: PlayerError.self) { try Player(environment: [:], isProgram: { _ in false }) }
         #expect(error == .noneInstalled(["mpv", "ffplay", "paplay", "aplay"]))

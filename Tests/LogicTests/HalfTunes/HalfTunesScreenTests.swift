@@ -20,7 +20,7 @@ struct HalfTunesScreenTests {
 
     private func itemAt(_ index: Int) -> DownloadItem? { screen.rows[index].item }
 
-    @Test("It begins with the search, and what is typed is searched for")
+    @Test("The screen begins with the search, and what is typed is searched for")
     mutating func search() {
         let typed = press("  jqd  px")
         #expect(typed.isEmpty)
@@ -127,7 +127,7 @@ struct HalfTunesScreenTests {
         }
     }
 
-    @Test("What can't be played says why, and a file that is gone can be downloaded again")
+    @Test("A file that can't be played says why, and one that is gone can be downloaded again")
     mutating func notPlaying() throws {
         find(tracks)
         let item = try #require(itemAt(0))
@@ -188,7 +188,7 @@ struct HalfTunesScreenTests {
         #expect(screen.rows.map(\.title) == tracks.map(\.title))
     }
 
-    @Test("A cancelled search says nothing, a failed one why")
+    @Test("A cancelled search shows no message, and a failed one shows why")
     mutating func failures() {
         screen.say("before")
         screen.show(.failure(URLError(.cancelled)), of: "x")
@@ -197,7 +197,7 @@ struct HalfTunesScreenTests {
         #expect(screen.message.contains("500"))
     }
 
-    @Test("It can be left at any time")
+    @Test("The screen can be left at any time")
     mutating func leaving() {
         let actions = [screen.press(.control("c")), screen.press(.control("z"))]
         #expect(actions == [.quit, .suspend])

@@ -32,7 +32,7 @@ struct HalfTunesSearchTests {
         #expect(DownloadItem.items(for: result.results).map(\.fileName) == ["Jack Johnson - Upside Down.m4a"])
     }
 
-    @Test("What is no search result is an error")
+    @Test("An answer that isn't a search result is an error")
     func nonsense() {
         for text in ["", "[]", "{}", "<html>", #"{"results":7}"#] {
             #expect(throws: (any Error).self) { try JSONDecoder().decode(SearchResult.self, from: Data(text.utf8)) }

@@ -27,7 +27,7 @@ struct HalfTunesTerminalTests {
         #expect("7".fittedRight(to: 3) == "  7")
     }
 
-    @Test("What could steer the terminal is made visible")
+    @Test("Characters that could steer the terminal are made visible")
     func printable() {
         #expect("a\u{1B}[31mb\u{9B}c\n".printable == "a [31mb c ")
         #expect("x\u{202E}y".printable == "x\u{FFFD}y")
@@ -78,7 +78,7 @@ struct HalfTunesTerminalTests {
         }
     }
 
-    @Test("There is no bar as long as nobody knows how long the file is")
+    @Test("There is no bar as long as the file's length isn't known")
     func unknownLength() throws {
         let line = ProgressLine(glyphs: .ascii, columns: 80).text(try Self.download(total: nil))
         #expect(!line.contains("#") && !line.contains("%"))
@@ -166,7 +166,7 @@ struct HalfTunesTerminalTests {
     }
 
     @Test(
-        "What is no plain line isn't taken for one",
+        "A text that isn't a plain line isn't taken for one",
         arguments: ["", "song.wav:", "song.wav: ", "song.wav: resumed at x"]
     )
     func otherLines(text: String) {

@@ -32,7 +32,7 @@ struct HalfTunesUploadPauseTests {
         _ = try directory.file("song.wav.upload/\(name)", content)
     }
 
-    @Test("What is paused is found again for the same catalogue, while its private file is there")
+    @Test("A paused upload is found again for the same catalogue, while its private file is there")
     func pausing() throws {
         do {
             let folder = try folder()
@@ -55,7 +55,7 @@ struct HalfTunesUploadPauseTests {
         #expect(folder.resumeData == nil)
     }
 
-    @Test("It is removed with what a program has left in it, and with nothing else")
+    @Test("The folder is removed with what a program has left in it, and with nothing else")
     func removal() throws {
         let folder = try folder()
         let foreign = ["CurlNetworkingUpload_1.tmp", "mine.tmp"]
@@ -87,7 +87,7 @@ struct HalfTunesUploadPauseTests {
         #expect(try folder().resumeData == nil)
     }
 
-    @Test("It stays while another program uploads the same recording, which can still pause then")
+    @Test("The folder stays while another program uploads the same recording, which can still be paused then")
     func sharing() throws {
         let (first, second, third) = (try folder(), try folder(), try folder())
         first.remove()

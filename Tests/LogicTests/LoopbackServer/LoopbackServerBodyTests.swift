@@ -44,7 +44,7 @@ struct LoopbackServerBodyTests {
         }
     }
 
-    @Test("What a producer leaves out is zeros")
+    @Test("Bytes that a producer leaves out are zeros")
     func shortProducer() {
         let body = LoopbackServer.Body.produced(length: 5) { _ in Data([1, 2]) }
         #expect(bytes(body) == Data([1, 2, 0, 0, 0]))

@@ -15,7 +15,7 @@ struct DifferencesPageTests {
     }
 
     @Test(
-        "has a row for each that is left on purpose",
+        "The page on differences has a row for each that is left on purpose",
         arguments: [
             "App Transport Security", "`Alt-Svc`", "`.permanent`", "Other properties of configurations",
             "Redirects in a row",
@@ -28,7 +28,7 @@ struct DifferencesPageTests {
         #expect(rows.count { $0.contains(text) } == 1)
     }
 
-    @Test("says how many redirects are followed")
+    @Test("The page on differences says how many redirects are followed")
     func redirects() throws {
         let row = try Self.page("Differences.md").split(separator: "\n").first {
             $0.hasPrefix("| Redirects in a row |")

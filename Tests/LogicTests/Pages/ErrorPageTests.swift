@@ -6,7 +6,8 @@ import Testing
 
 @Suite("The documentation's page on errors")
 struct ErrorPageTests {
-    @Test func `shows the table that the code uses`() throws {
+    @Test("The page on errors shows the table that the code uses")
+    func table() throws {
         let page = try String(contentsOf: Self.page, encoding: .utf8)
         let rows = page.split(separator: "\n").compactMap { line -> String? in
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }

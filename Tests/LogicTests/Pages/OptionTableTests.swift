@@ -4,14 +4,16 @@ import Testing
 
 @Suite("The documentation's table of options")
 struct OptionTableTests {
-    @Test func `has a row for every option`() throws {
+    @Test("The page on tuning has a row for every option")
+    func complete() throws {
         let options = try Self.options()
         #expect(options.isSuperset(of: ["CurlOptions/tls", "CurlOptions/TLSOptions/identity", "CurlOptions/hosts"]))
         let missing = try options.subtracting(Self.documented())
         #expect(missing.isEmpty, "TuningConnections.md, \"Each option\"")
     }
 
-    @Test func `has no row for an option that is gone`() throws {
+    @Test("The page on tuning has no row for an option that is gone")
+    func current() throws {
         let gone = try Self.documented().filter { $0.hasPrefix("CurlOptions/") }.subtracting(Self.options())
         #expect(gone.isEmpty)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The documentation's page on security")
 struct SecurityPageTests {
-    @Test("names tests that there are, at least one for each input")
+    @Test("The page on security names existing tests, at least one for each input")
     func tests() throws {
         let page = Products.sources.appendingPathComponent("Sources/CurlNetworking/CurlNetworking.docc/Security.md")
         let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")

@@ -22,7 +22,7 @@ struct AdmissionExploringTests {
         return (tickets, tickets.filter { admission.admits($0, priority: 0.5) }.count)
     }
 
-    @Test("One goes ahead, and once its connection multiplexes all others follow")
+    @Test("One request goes ahead, and once its connection multiplexes all others follow")
     mutating func multiplexes() throws {
         let (tickets, admitted) = try enterSix()
         #expect(admitted == 1)
@@ -32,7 +32,10 @@ struct AdmissionExploringTests {
         #expect(admission.isKnownToMultiplex(tickets[5]))
     }
 
-    @Test("Where its connection doesn't, or nobody knows, as many follow as have places", arguments: [false, nil])
+    @Test(
+        "If the first connection doesn't multiplex, or isn't known to, as many requests follow as have places",
+        arguments: [false, nil]
+    )
     mutating func isSeparate(multiplexes: Bool?) throws {
         let (tickets, _) = try enterSix()
         #expect(AdmissionTests.isSame(admission.connected(tickets[0], multiplexes: multiplexes), [tickets[1]]))
@@ -40,14 +43,14 @@ struct AdmissionExploringTests {
         #expect(AdmissionTests.isSame(admission.answered(tickets[1], in: "HTTP/2"), Array(tickets[2...])))
     }
 
-    @Test("One that leaves before its connection stands lets the next go ahead")
+    @Test("A request that leaves before its connection stands lets the next go ahead")
     mutating func cancelled() throws {
         let (tickets, _) = try enterSix()
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[1]]))
         #expect(admission.isAwaited(tickets[1]))
     }
 
-    @Test("One that fails before that lets all go who have places")
+    @Test("A request that fails before its connection stands lets all go ahead that have places")
     mutating func failed() throws {
         let (tickets, _) = try enterSix()
         tickets[0].hasFailed = true
@@ -55,7 +58,7 @@ struct AdmissionExploringTests {
         #expect(!admission.isAwaited(tickets[1]))
     }
 
-    @Test("One whose connection nobody can share lets the next go ahead at once, and its answer says nothing of theirs")
+    @Test("A request whose connection can't be shared lets the next go ahead at once, and its answer doesn't count")
     mutating func apart() throws {
         let (tickets, _) = try enterSix()
         #expect(AdmissionTests.isSame(admission.keptApart(tickets[0]), [tickets[1]]))
@@ -68,7 +71,7 @@ struct AdmissionExploringTests {
         #expect(admission.isKnownToMultiplex(tickets[5]))
     }
 
-    @Test("Where it takes a place of its host and there are no others, they wait for that place")
+    @Test("If a connection that can't be shared takes the only place of its host, the others wait for that")
     mutating func apartAtLimit() throws {
         var plan = ConnectionPlan(limit: 1)
         plan.mayMultiplex = true
@@ -101,7 +104,7 @@ struct AdmissionExploringTests {
         _ = admission.leave(first)
     }
 
-    @Test("Where none of its connections stands any more, one goes ahead again")
+    @Test("If none of a host's connections stands any more, one request goes ahead again")
     mutating func none() throws {
         try loseConnections()
         let (tickets, admitted) = try enterSix()
@@ -111,7 +114,7 @@ struct AdmissionExploringTests {
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[1]]))
     }
 
-    @Test("Where that one fails, all go who have places")
+    @Test("If the request that goes ahead again fails, all go that have places")
     mutating func unreachable() throws {
         try loseConnections()
         let (tickets, _) = try enterSix()
@@ -119,7 +122,7 @@ struct AdmissionExploringTests {
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), Array(tickets[1...2])))
     }
 
-    @Test("One whose answer takes long lets the next open another connection, up to the limit")
+    @Test("A request whose answer takes long lets the next open another connection, up to the limit")
     mutating func overdue() throws {
         let (tickets, _) = try enterSix()
         #expect(!admission.hasOverdue(at: tickets[0]))
@@ -130,7 +133,7 @@ struct AdmissionExploringTests {
         #expect(admission.overdue(tickets[1]).isEmpty)
     }
 
-    @Test("What is overdue at last lets all share")
+    @Test("An overdue answer lets all requests share when it comes")
     mutating func late() throws {
         let (tickets, _) = try enterSix()
         _ = admission.overdue(tickets[0])
@@ -141,7 +144,7 @@ struct AdmissionExploringTests {
         #expect(!admission.isAwaited(tickets[1]))
     }
 
-    @Test("What was overdue counts no more once it has left")
+    @Test("A request whose answer was overdue doesn't count any more once it has left")
     mutating func overdueLeft() throws {
         let (tickets, _) = try enterSix()
         _ = admission.overdue(tickets[0])

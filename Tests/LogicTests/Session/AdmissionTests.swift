@@ -4,7 +4,7 @@ import Testing
 @testable import CurlNetworking
 
 extension Admission {
-    /// Whether the ticket has a place at once, where nobody else gets one by its entry.
+    /// Whether the ticket has a place at once. No other may get one by its entry.
     mutating func admits(_ ticket: Ticket, priority: Float) -> Bool {
         let others = enter(ticket, priority: priority)
         #expect(others.isEmpty)
@@ -14,7 +14,7 @@ extension Admission {
 
 @Suite("Admission to hosts")
 struct AdmissionTests {
-    /// Whom a ticket belongs to; these tests never have one start.
+    /// The owner of a ticket; these tests never have one start.
     final class Owner: AdmissionTicketOwner {
         func admitted(_ ticket: Admission.Ticket) {}
     }
@@ -48,7 +48,7 @@ struct AdmissionTests {
         #expect(small < 64 * 1024)
     }
 
-    @Test("Of a thousand hosts those are forgotten where nothing is left, and who must know is told which remain")
+    @Test("Of a thousand hosts those without anything left are forgotten, and the handler is told which remain")
     func telling() throws {
         var remembered: [Set<Origin>] = []
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
@@ -116,7 +116,7 @@ struct AdmissionTests {
         #expect(admission.admits(c, priority: 1) == false)
     }
 
-    @Test("A waiting ticket can leave, and takes nobody's place with it")
+    @Test("A waiting ticket can leave, and takes no other's place with it")
     func leavingTheQueue() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let (a, b, c) = try (ticket(), ticket(), ticket())
@@ -172,7 +172,7 @@ struct AdmissionTests {
         #expect(!admission.isKnownToMultiplex(ticket))
     }
 
-    @Test("Hosts that nobody uses are forgotten in time, and those in use are not")
+    @Test("Unused hosts are forgotten in time, and those in use are not")
     func forgetting() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }
         let busy = try ticket("http://busy/")
@@ -201,33 +201,13 @@ struct AdmissionTests {
     func randomised(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let limit = Int.random(in: 1...4, using: &generator)
-        var admission = Admission { _ in ConnectionPlan(limit: limit) }
-        var waiting: [Admission.Ticket] = []
-        var running: [Admission.Ticket] = []
-        func start(_ tickets: [Admission.Ticket]) {
-            for ticket in tickets {
-                #expect(waiting.contains { $0 === ticket })
-                waiting.removeAll { $0 === ticket }
-                running.append(ticket)
-            }
-        }
+        var crowd = AdmissionCrowd(Admission { _ in ConnectionPlan(limit: limit) }, generator)
         for _ in 0..<1000 {
-            switch Int.random(in: 0..<3, using: &generator) {
-            case 0:
-                let ticket = try ticket()
-                let isIn = admission.admits(ticket, priority: Float.random(in: 0...1, using: &generator))
-                if isIn { running.append(ticket) } else { waiting.append(ticket) }
-            case 1 where !running.isEmpty:
-                start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))
-            case 2 where !waiting.isEmpty && generator.chance(30):
-                start(admission.leave(waiting.remove(at: Int.random(in: waiting.indices, using: &generator))))
-            default:
-                break
-            }
-            #expect(running.count <= limit)
-            #expect(waiting.isEmpty || running.count == limit)
+            try crowd.step { _ in try ticket() }
+            #expect(crowd.running.count <= limit)
+            #expect(crowd.waiting.isEmpty || crowd.running.count == limit)
         }
-        while let ticket = running.popLast() { start(admission.leave(ticket)) }
-        #expect(waiting.isEmpty)
+        crowd.runToTheEnd()
+        #expect(crowd.waiting.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -20,7 +21,7 @@ struct AdmissionTotalTests {
         #expect(AdmissionTests.isSame(admission.leave(tickets[0]), [tickets[3]]))
     }
 
-    @Test("A free place goes to the first of all who wait at a host with a place of its own")
+    @Test("A free place goes to the first request of all that wait at a host with a place of its own")
     func order() throws {
         var admission = Admission(total: 2) { _ in ConnectionPlan(limit: 1) }
         let (a, b) = try (people.ticket("http://a/"), people.ticket("http://b/"))
@@ -37,7 +38,7 @@ struct AdmissionTotalTests {
         #expect(AdmissionTests.isSame(admission.leave(waiting[0]), [waiting[2]]))
     }
 
-    @Test("Who stops waiting is no longer in anybody's way")
+    @Test("A request that stops waiting is no longer in the way of others")
     func leavingTheQueue() throws {
         var admission = Admission(total: 1) { _ in ConnectionPlan(limit: 1) }
         let a = try people.ticket("http://a/")
@@ -68,7 +69,7 @@ struct AdmissionTotalTests {
         #expect(AdmissionTests.isSame(admission.leave(others[0]), [others[1], late]))
     }
 
-    @Test("Who waits for a place that came with another connection of libcurl's starts with the next that enters")
+    @Test("A request that waits for a place that libcurl has made free starts with the next one that enters")
     func placesThatComeByThemselves() async throws {
         let loop = EventLoopGroup.shared.next()
         let group = ConnectionGroup(on: loop)
@@ -80,13 +81,9 @@ struct AdmissionTotalTests {
         #expect(admission.answered(tickets[0], in: "HTTP/2").isEmpty)
         #expect(admission.admits(tickets[1], priority: 0.5) == true, "it opens another, since none stands")
         #expect(admission.admits(tickets[2], priority: 0.5) == false)
-        let sockets = await withCheckedContinuation { continuation in
-            loop.submit {
-                let type = Int32(SOCK_STREAM.rawValue)
-                continuation.resume(
-                    returning: (0..<2).map { _ in group.openSocket(family: AF_INET, type: type, protocolNumber: 0) }
-                )
-            }
+        let sockets = await loop.perform {
+            let type = Int32(SOCK_STREAM.rawValue)
+            return (0..<2).map { _ in group.openSocket(family: AF_INET, type: type, protocolNumber: 0) }
         }
         let others = admission.enter(tickets[3], priority: 0.5)
         #expect(AdmissionTests.isSame(others, [tickets[2]]))
@@ -101,35 +98,18 @@ struct AdmissionTotalTests {
     func randomised(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let (limit, total) = (Int.random(in: 1...4, using: &generator), Int.random(in: 1...6, using: &generator))
-        var admission = Admission(total: total) { _ in ConnectionPlan(limit: limit) }
-        var waiting: [Admission.Ticket] = []
-        var running: [Admission.Ticket] = []
-        func start(_ tickets: [Admission.Ticket]) {
-            for ticket in tickets {
-                #expect(waiting.contains { $0 === ticket })
-                waiting.removeAll { $0 === ticket }
-                running.append(ticket)
-            }
-        }
+        var crowd = AdmissionCrowd(Admission(total: total) { _ in ConnectionPlan(limit: limit) }, generator)
         for _ in 0..<1000 {
-            switch Int.random(in: 0..<3, using: &generator) {
-            case 0:
-                let ticket = try people.ticket("http://host\(Int.random(in: 1...5, using: &generator))/")
-                let isIn = admission.admits(ticket, priority: Float.random(in: 0...1, using: &generator))
-                if isIn { running.append(ticket) } else { waiting.append(ticket) }
-            case 1 where !running.isEmpty:
-                start(admission.leave(running.remove(at: Int.random(in: running.indices, using: &generator))))
-            case 2 where !waiting.isEmpty && generator.chance(30):
-                start(admission.leave(waiting.remove(at: Int.random(in: waiting.indices, using: &generator))))
-            default:
-                break
+            try crowd.step { generator in
+                try people.ticket("http://host\(Int.random(in: 1...5, using: &generator))/")
             }
+            let (running, waiting) = (crowd.running, crowd.waiting)
             let byOrigin = Dictionary(grouping: running, by: \.origin).mapValues(\.count)
             #expect(running.count <= total)
             #expect(byOrigin.values.allSatisfy { $0 <= limit })
             #expect(running.count == total || waiting.allSatisfy { byOrigin[$0.origin] == limit })
         }
-        while let ticket = running.popLast() { start(admission.leave(ticket)) }
-        #expect(waiting.isEmpty)
+        crowd.runToTheEnd()
+        #expect(crowd.waiting.isEmpty)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CurlNetworking
 
-@Suite("The queue of those who want to ask for a credential")
+@Suite("The queue of tasks that want to ask for a credential")
 struct AuthenticationCoordinatorTests {
     private final class Waiter: AuthenticationWaiter {
         let turns = Watched(0)
@@ -22,7 +22,7 @@ struct AuthenticationCoordinatorTests {
         other = ProtectionSpace(party: .server, origin: origin, realm: "b", scheme: .basic)
     }
 
-    @Test("Each has its turn, in the order of their coming, and each space has a queue of its own")
+    @Test("Each task has its turn, in the order of their coming, and each space has a queue of its own")
     func turns() {
         let waiters = (0..<100).map { _ in Waiter() }
         for (index, waiter) in waiters.enumerated() {
@@ -38,7 +38,7 @@ struct AuthenticationCoordinatorTests {
         #expect(coordinator.enter(Waiter(), about: space), "the queue is empty again")
     }
 
-    @Test("One that gives up before its turn is passed over, and can come again")
+    @Test("A task that gives up before its turn is passed over, and can come again")
     func givingUp() {
         let (first, second, third) = (Waiter(), Waiter(), Waiter())
         for waiter in [first, second, third] { _ = coordinator.enter(waiter, about: space) }
@@ -50,7 +50,7 @@ struct AuthenticationCoordinatorTests {
         #expect(second.turns.value == 1 && coordinator.isTurn(of: second, about: space))
     }
 
-    @Test("One that isn't in the queue has nothing to leave")
+    @Test("A task that isn't in the queue has nothing to leave")
     func stranger() {
         let (first, stranger) = (Waiter(), Waiter())
         coordinator.leave(stranger, about: space)

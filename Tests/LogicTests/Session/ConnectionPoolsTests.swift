@@ -15,7 +15,7 @@ struct ConnectionPoolsTests {
         ConnectionPools(settings(configure), deliveryQueue: DeliveryQueue(OperationQueue()))
     }
 
-    @Test("There are as many as asked for, each on a loop of its own")
+    @Test("There are as many pools as asked for, each on a loop of its own")
     func count() {
         for count in [1, 2, 7] {
             let pools = Self.pools { $0.eventLoops = count }
@@ -25,7 +25,7 @@ struct ConnectionPoolsTests {
         }
     }
 
-    @Test("But no more than there may be connections")
+    @Test("There are no more pools than there may be connections")
     func fewConnections() {
         let few = Self.pools { ($0.eventLoops, $0.maximumConnections) = (8, 3) }
         #expect(few.all.count == 3)
@@ -34,7 +34,7 @@ struct ConnectionPoolsTests {
     }
 
     @Test(
-        "Their shares of a limit are the limit together, and differ by one at most",
+        "The pools' shares of a limit add up to the limit, and differ by one at most",
         arguments: [(1, 10), (3, 10), (4, 4), (7, 100), (64, 65)]
     )
     func shares(count: Int, limit: Int) {
@@ -45,7 +45,7 @@ struct ConnectionPoolsTests {
         #expect((totals.max() ?? 0) - (totals.min() ?? 0) <= 1 && totals.allSatisfy { $0 >= 1 })
     }
 
-    @Test("Without limits, each may keep as many connections as a session with one")
+    @Test("Without limits, each pool may keep as many connections as a session with one")
     func withoutLimits() {
         let settings = Self.settings { _ in }
         #expect(settings.connectionLimits(onLoop: 1, of: 4) == settings.connectionLimits(onLoop: 0, of: 1))
@@ -66,7 +66,7 @@ struct ConnectionPoolsTests {
         #expect(pools.pool(forTask: nil) === pools.first)
     }
 
-    @Test("All are visited, each on its loop, and then the end is told")
+    @Test("All pools are visited, each on its loop, and then the end is told")
     func visiting() async {
         let pools = Self.pools { $0.eventLoops = 5 }
         nonisolated(unsafe) var visited: [Int] = []

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CurlNetworking
 
-@Suite("Whose decisions about handshakes a pool remembers")
+@Suite("Decisions about handshakes that a pool remembers")
 struct HandshakeScopesTests {
     private final class Decider: Sendable {}
 
@@ -11,7 +11,7 @@ struct HandshakeScopesTests {
         deciders.indices.filter { scopes.existing(of: .task(deciders[$0])) != nil }
     }
 
-    @Test("Of too many, the oldest are forgotten, but not while a task relies on them")
+    @Test("Of too many scopes, the oldest are forgotten, but not while a task relies on them")
     func tooMany() {
         var scopes = HandshakeScopes()
         let deciders = (0..<40).map { _ in Decider() }
@@ -31,7 +31,7 @@ struct HandshakeScopesTests {
         #expect(Self.known(deciders, to: scopes) == Array(24..<40))
     }
 
-    @Test("Those whose delegates are gone are forgotten, and the session's is not")
+    @Test("Scopes whose delegates are gone are forgotten, and the session's is not")
     func gone() {
         var scopes = HandshakeScopes()
         let session = scopes.scope(of: .session)
@@ -48,7 +48,7 @@ struct HandshakeScopesTests {
         #expect(scopes.existing(of: .session) === session)
     }
 
-    /// A task's delegate that asks another object, or nobody.
+    /// A task's delegate that asks another object, or none.
     private final class Deputy: NSObject, URLSessionDelegate, HandshakeDeputy {
         let isForSomebody: Bool
         static let somebody = Decider()

@@ -26,13 +26,13 @@ struct OriginBindingTests {
         #expect(binding.loop(for: try #require(Origin(Sample.url("http://A:80/other")))) == 0)
     }
 
-    @Test("One loop has them all")
+    @Test("A single loop has all origins")
     func single() throws {
         let binding = OriginBinding(loops: 1)
         #expect(try (0..<5).allSatisfy { binding.loop(for: try Self.origin($0)) == 0 })
     }
 
-    @Test("What a loop forgets makes room there: new origins go where the fewest are")
+    @Test("New origins go to the loop with the fewest, and forgotten ones make room there")
     func release() throws {
         let binding = OriginBinding(loops: 2)
         let origins = try (0..<8).map(Self.origin)

@@ -26,7 +26,7 @@ struct TLSPlanTests {
         settings.count == 1 && settings.first as? TrustStore === TrustStore.system
     }
 
-    @Test("By default, only that the system's authorities are trusted, which are parsed once for all sessions")
+    @Test("By default, libcurl is told only that the system's authorities are trusted")
     func nothing() throws {
         #expect(isDefault(try settings("https://example.com/")))
         let empty = ["SSL_CERT_FILE": "", "SSL_CERT_DIR": ""]
@@ -42,7 +42,7 @@ struct TLSPlanTests {
         }
     }
 
-    @Test("No authorities are read where any certificate will do")
+    @Test("No authorities are read for hosts of which any certificate will do")
     func unverified() throws {
         let settings = try settings("https://example.com/") {
             $0.curl.hosts["example.com"].trustsAnyCertificate = true
@@ -50,7 +50,7 @@ struct TLSPlanTests {
         #expect(settings.count == 1 && (settings.first as? TLSSettings)?.verifiesServer == false)
     }
 
-    @Test("Nothing where there is no TLS; plain FTP may be secured")
+    @Test("libcurl is told nothing about TLS for http, and is for ftp, which may be secured")
     func plain() throws {
         let counts = try ["http://example.com/", "ftp://example.com/"].map { url in
             try settings(url) { $0.curl.tls.trustRoots = [Self.file] }.count
@@ -127,7 +127,7 @@ struct TLSPlanTests {
         #expect(c.cipherList == "A:B")
     }
 
-    @Test("Versions are told where they differ from the default")
+    @Test("libcurl is told versions that differ from the default")
     func versions() throws {
         let settings = try settings("https://example.com/") { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 }
         let tls = try #require(settings.first as? TLSSettings)
@@ -149,7 +149,7 @@ struct TLSPlanTests {
         #expect(isDefault(try settings("https://new.example/", configure)))
     }
 
-    @Test("There are none that contradict each other, and none of DTLS")
+    @Test("Versions that contradict each other, or are of DTLS, fail the transfer")
     func impossibleVersions() throws {
         let versions: [(tls_protocol_version_t?, tls_protocol_version_t)] = [
             (.TLSv13, .TLSv12), (.TLSv12, .TLSv11), (nil, .DTLSv10), (.DTLSv12, .TLSv13),

@@ -78,7 +78,7 @@ struct DownloadWriterTests {
 
     private static let mark = 1 << 20
 
-    @Test("What comes before the file is there is in it, in order")
+    @Test("Bytes that come before the file is there are in it, in order")
     func beforeTheFile() async throws {
         let rig = try Rig()
         let gate = rig.hold()
@@ -112,7 +112,7 @@ struct DownloadWriterTests {
         #expect(rig.directory.content.isEmpty)
     }
 
-    @Test("With nothing else to be done, bytes for a disk of this machine are written at once")
+    @Test("Bytes for a disk of this machine are written at once if nothing else is to be done")
     func atOnce() async throws {
         let rig = try Rig()
         rig.writer.makeFile()
@@ -169,7 +169,7 @@ struct DownloadWriterTests {
         await rig.remove()
     }
 
-    @Test("What is kept stays, and can be resumed from")
+    @Test("A file that is kept stays, and can be resumed from")
     func kept() async throws {
         let rig = try Rig()
         rig.writer.makeFile()
@@ -186,7 +186,7 @@ struct DownloadWriterTests {
         #expect(rig.directory.content == [partial.name])
     }
 
-    @Test("A file that somebody has removed is an error at the end")
+    @Test("A file that was removed is an error at the end")
     func vanished() async throws {
         let rig = try Rig()
         rig.writer.makeFile()

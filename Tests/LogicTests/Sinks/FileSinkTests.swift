@@ -134,7 +134,7 @@ struct FileSinkTests {
         #expect(try ResumeData(decoding: data).partialFile.length == 700)
     }
 
-    @Test("One that can't be resumed counts it as well", arguments: [true, false])
+    @Test("A failed download that can't be resumed counts what was written as well", arguments: [true, false])
     func failingForGood(isKept: Bool) async throws {
         let rig = try Rig()
         let gate = rig.hold()

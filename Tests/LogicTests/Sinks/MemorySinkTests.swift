@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A body that is collected in memory")
 struct MemorySinkTests {
-    @Test("Its bytes are counted in series, or before a delegate gets them", arguments: [false, true])
+    @Test("A body's bytes are counted in series, or before a delegate gets them", arguments: [false, true])
     func counting(isCopied: Bool) throws {
         let owner = SinkRig()
         owner.wantsCopy = isCopied

@@ -44,12 +44,12 @@ struct PartParserTests {
         ["Content-Type: text/plain, X-Number: 1", "first\r\n-frame\r\n--fram"], ["", "second"],
     ]
 
-    @Test("Each has its fields and its bytes; what is before the first and after the last says nothing")
+    @Test("Each part has its fields and its bytes, and what is before the first and after the last is ignored")
     func parts() throws {
         #expect(try Self.parts(Self.two) == Self.twoParts)
     }
 
-    @Test("The same wherever the bytes are cut")
+    @Test("The parts are the same wherever the bytes are cut")
     func cuts() throws {
         let count = Self.two.utf8.count
         for first in 0...count {
@@ -81,14 +81,14 @@ struct PartParserTests {
         ("", mixedReplace, []), ("--frame\r\nX: 1", mixedReplace, []),
     ]
 
-    @Test("What servers send that don't keep to the letter", arguments: sloppy)
+    @Test("Parts of servers that don't keep to the letter are read", arguments: sloppy)
     func tolerance(text: String, type: String, expected: [[String]]) throws {
         #expect(try Self.parts(text, in: type) == expected)
         #expect(try Self.parts(text, in: type, cutAt: Array(0..<text.utf8.count)) == expected)
     }
 
     @Test(
-        "Other types, and none without a boundary, are no such bodies",
+        "Bodies of other types, or without a boundary, have no parts",
         arguments: [
             "multipart/mixed; boundary=a", "multipart/x-mixed-replace", "multipart/x-mixed-replace; boundary=",
             "multipart/x-mixed-replace; boundary=\"\"", "", ";", "text/plain; boundary=a",

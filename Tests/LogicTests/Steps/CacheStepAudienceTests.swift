@@ -77,7 +77,7 @@ struct CacheStepAudienceTests {
         #expect(try confirmed(rig())?["Cache-Control"] == "max-age=3600")
     }
 
-    @Test("Where any certificate is accepted, nothing is stored, and nothing that is stored changes")
+    @Test("Where any certificate is accepted, nothing is stored, and no stored response changes")
     func anyCertificate() throws {
         for control in ["max-age=60", "public, max-age=60"] {
             #expect(try !isStored(control, rig { $0.hosts["example.com"].trustsAnyCertificate = true }))
@@ -86,7 +86,7 @@ struct CacheStepAudienceTests {
         #expect(head?["Cache-Control"] == "max-age=1")
     }
 
-    @Test("So it is where a delegate has accepted a certificate in spite of a problem, but not one that was good")
+    @Test("Where a delegate has accepted a certificate in spite of a problem, nothing is stored or changed")
     func accepted() throws {
         for hasProblem in [true, false] {
             let rig = try rig()
@@ -103,14 +103,14 @@ struct CacheStepAudienceTests {
         #expect(try !isStored("max-age=60", rig) { rig.onLoop { rig.pool.handshakes.forgetDecisions() } })
     }
 
-    @Test("What a program's own options change more of than the connection confirms nothing that is stored")
+    @Test("A response that the program's own options may have changed confirms no stored one")
     func configured() throws {
         for effect in [OptionEffect.exchange, .trust] {
             #expect(try confirmed(rig(), effect: effect)?["Cache-Control"] == "max-age=1")
         }
     }
 
-    @Test("What a client certificate was configured for is stored only if it is public")
+    @Test("A response for which a client certificate was configured is stored only if it is public")
     func configuredIdentity() throws {
         #expect(try !isStored("max-age=60", rig { $0.tls.identity = Self.identity }))
         #expect(try isStored("public, max-age=60", rig { $0.tls.identity = Self.identity }))
@@ -119,7 +119,7 @@ struct CacheStepAudienceTests {
         #expect(try isStored("max-age=60", rig { $0.hosts["other.example"].tls = options }))
     }
 
-    @Test("So is what a delegate has supplied one for, even if the server has rejected it since")
+    @Test("A response for which a delegate has supplied a certificate is stored only if it is public")
     func suppliedIdentity() throws {
         for isRejected in [false, true] {
             let rig = try rig()

@@ -31,7 +31,7 @@ struct CacheStepVariantTests {
         return rig.prepare(step).transfer != nil
     }
 
-    @Test("Their values are those that are sent", arguments: names)
+    @Test("The values that a response is compared by are those that are sent", arguments: names)
     func sent(name: String) throws {
         let rig = try rig()
         let request = try #require(rig.request)
@@ -39,7 +39,7 @@ struct CacheStepVariantTests {
         #expect(try rig.plan(with: step).options?.headers.contains("\(name): \(value)") == true)
     }
 
-    @Test("The session's own count before them, and the request's before those")
+    @Test("The session's own values count before the defaults, and the request's before those")
     func chosen() throws {
         let rig = try rig { $0.httpAdditionalHeaders = ["User-Agent": "session"] }
         var request = try #require(rig.request)
@@ -48,7 +48,7 @@ struct CacheStepVariantTests {
         #expect(SentFields(request, cookies: nil, rig).value(of: "user-agent") == "request")
     }
 
-    @Test("A response that varies by one isn't used by a program that sends another value", arguments: names)
+    @Test("A response that varies by a default field isn't used for a request with another value", arguments: names)
     func other(name: String) throws {
         let rig = try rig()
         let request = try #require(rig.request)
@@ -58,7 +58,10 @@ struct CacheStepVariantTests {
         #expect(try !isUsed(name, [], rig))
     }
 
-    @Test("One that the program has stored is used where nobody has chosen a value", arguments: names)
+    @Test(
+        "A response that the program has stored is used if neither request nor session has chosen a value",
+        arguments: names
+    )
     func programs(name: String) throws {
         #expect(try isUsed(name, nil, rig()))
         #expect(try !isUsed(name, nil, rig { $0.httpAdditionalHeaders = [name: "own"] }))

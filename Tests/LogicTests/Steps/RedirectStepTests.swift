@@ -14,7 +14,7 @@ struct RedirectStepTests {
         rig = StepRig(try Sample.request("http://example.com/old", "POST"))
     }
 
-    @Test("Follows at once where nobody is to be asked, and counts")
+    @Test("A redirect is followed at once, and counted, if there is no delegate to ask")
     func silent() throws {
         let verdict = try step.receive(rig.received(Sample.head(307, ["Location": "/new"])), rig)
         #expect(verdict.next?.url?.path == "/new" && verdict.next?.httpMethod == "POST")
@@ -34,7 +34,7 @@ struct RedirectStepTests {
         #expect(!rig.body.isKept(by: next, after: step))
     }
 
-    @Test("What is no redirect is the next step's", arguments: [200, 304, 404, 500])
+    @Test("A response that is no redirect is the next step's", arguments: [200, 304, 404, 500])
     func others(status: Int) throws {
         #expect(try step.receive(rig.received(Sample.head(status, ["Location": "/new"])), rig).isPass)
         #expect(step.count == 0)
@@ -72,7 +72,7 @@ struct RedirectStepTests {
         #expect(rig.released.isEmpty && rig.error == nil)
     }
 
-    @Test("One to another scheme fails where nobody is to be asked")
+    @Test("A redirect to another scheme fails if there is no delegate to ask")
     func otherScheme() throws {
         let head = try rig.received(Sample.head(302, ["Location": "myapp://callback"]))
         #expect { _ = try step.receive(head, rig) } throws: { ($0 as? URLError)?.code == .unsupportedURL }
@@ -80,7 +80,7 @@ struct RedirectStepTests {
     }
 
     @Test(
-        "A delegate may decline one to another scheme or lead elsewhere, and can't follow it",
+        "A delegate may decline a redirect to another scheme or lead elsewhere, and can't follow it",
         arguments: [
             ("myapp://callback?code=abc", .unsupportedURL), ("MyApp://elsewhere", .unsupportedURL),
             ("https://example.com/new", nil), (nil, nil),
@@ -104,7 +104,7 @@ struct RedirectStepTests {
     }
 
     @Test(
-        "None leads to a Unix socket that is set for a host, be it by way of Strict-Transport-Security",
+        "No redirect leads to a Unix socket that is set for a host, even by way of Strict-Transport-Security",
         arguments: ["https://docker.example/", "http://docker.example/"]
     )
     func unixSocket(location: String) throws {
@@ -119,7 +119,7 @@ struct RedirectStepTests {
         #expect(step.count == 0)
     }
 
-    @Test("After the last one that is followed, the task fails")
+    @Test("The redirect after the last one that is followed fails the task")
     func limit() throws {
         for _ in 0..<TaskBudget.redirects {
             let verdict = try step.receive(rig.received(Sample.head(302, ["Location": "/new"])), rig)

@@ -33,7 +33,7 @@ struct ReplayStepTests {
         #expect(step.end(ending(.keptConnection), of: request, rig).isPass)
     }
 
-    @Test("One that lost every connection gets its own, and then fails")
+    @Test("A request that lost every connection gets its own, and then fails")
     func everyConnection() throws {
         #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
         #expect(step.end(ending(.everyConnection), of: request, rig).next == request)
@@ -89,7 +89,7 @@ struct ConnectivityStepTests {
         #expect(rig.failureToConnect?.code == .cannotConnectToHost)
     }
 
-    @Test("What was sent isn't sent again, and what isn't the network's doesn't wait for it")
+    @Test("A request that was sent isn't sent again, and an error that isn't the network's brings no wait")
     func others() {
         let step = ConnectivityStep(waits: true)
         #expect(step.end(ending(.networkConnectionLost, .receiving), of: request, rig).isPass)
@@ -112,7 +112,7 @@ struct ConnectivityStepTests {
         #expect(step.end(ending(.timedOut, phase), of: request, rig).isPass)
     }
 
-    @Test("So is one of a task that may wait, which isn't told to wait for a host that has answered")
+    @Test("A suspended task that may wait doesn't wait for a host that has answered")
     func suspendedWaiter() {
         let step = ConnectivityStep(waits: true)
         rig.isSuspended = true

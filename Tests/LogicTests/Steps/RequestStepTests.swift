@@ -14,7 +14,7 @@ struct BeginDateStepTests {
         rig.earliestBeginDate = Date(timeIntervalSince1970: 1)
     }
 
-    @Test("When the time has come, a request that nobody watches goes out")
+    @Test("A request whose time has come goes out if there is no delegate to ask")
     func unwatched() {
         #expect(rig.prepare(step).isPass)
         #expect(rig.questions.isEmpty)
@@ -26,7 +26,7 @@ struct BeginDateStepTests {
         #expect(BeginDateStep.nextLook(60 * 60 * 24) == .seconds(60))
     }
 
-    @Test("It waits as long as the date lies in the future, and no longer")
+    @Test("A request waits as long as its begin date lies in the future, and no longer")
     func early() {
         rig.earliestBeginDate = .distantFuture
         #expect(rig.prepare(step).isWait)
@@ -136,7 +136,10 @@ struct BodyStreamStepTests {
         #expect(rig.prepare(step, .repeated).isWait)
     }
 
-    @Test("Nor is it lost where another request follows and the delegate has no other", arguments: [true, false])
+    @Test(
+        "A stream of which nothing was read serves the next request if the delegate has no other",
+        arguments: [true, false]
+    )
     func stillUnread(givesTheSame: Bool) throws {
         var request = try Sample.request("http://example.com/", "PUT")
         let own = InputStream(data: Data("a".utf8))
@@ -151,7 +154,7 @@ struct BodyStreamStepTests {
         #expect(rig.prepare(step).isPass && step.take() === own)
     }
 
-    @Test("A redirect that has left the body behind needs none")
+    @Test("A redirect that has left the body behind needs no stream")
     func left() throws {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
         let verdict = try rig.steps.redirect.receive(rig.received(Sample.head(303, ["Location": "/"])), rig)

@@ -32,7 +32,7 @@ struct AuthenticationStepTests {
         #expect(try step.receive(rig.received(Sample.head(401)), rig).isPass)
     }
 
-    @Test("Where nobody can be asked, the challenge is the task's response")
+    @Test("The challenge is the task's response if there is no delegate to ask")
     func nobody() throws {
         let held = try #require(try step.receive(rig.received(challenge), rig).held)
         #expect(rig.released.count == 1 && rig.released.first?.0 === held && rig.released.first?.1.isPass == true)
@@ -130,7 +130,10 @@ struct ResumeStepTests {
 
 @Suite("The cache step")
 struct CacheStepTests {
-    @Test("Without a cache, only tasks have it whose policy counts all the same", arguments: 0...5 as ClosedRange<UInt>)
+    @Test(
+        "Without a cache, the step is only for tasks whose policy counts all the same",
+        arguments: 0...5 as ClosedRange<UInt>
+    )
     func presence(policy: UInt) throws {
         let policy = try #require(URLRequest.CachePolicy(rawValue: policy))
         let handled: Set<URLRequest.CachePolicy> = [
@@ -209,7 +212,7 @@ struct CacheStepTests {
         #expect(sink.wholeBody == Data("abc".utf8) && rig.sinkOwner.delivered == Data("abc".utf8))
     }
 
-    @Test("What must not be stored isn't gathered")
+    @Test("A response that must not be stored isn't gathered")
     func noStore() throws {
         let rig = StepRig(try Sample.request())
         rig.sink = DelegateSink(rig.sinkOwner)
@@ -255,13 +258,13 @@ struct CacheStepFailureTests {
         }
     }
 
-    @Test("It doesn't stand in for the target of a redirect that a protocol class has loaded")
+    @Test("A stale response doesn't stand in for the target of a redirect that a protocol class has loaded")
     func redirected() throws {
         #expect(try verdict(after: .cannotConnectToHost, redirectedTo: "http://example.com/target").isPass)
     }
 
     @Test(
-        "It doesn't hide that a server isn't trusted",
+        "A stale response doesn't hide that a server isn't trusted",
         arguments: [URLError.Code.serverCertificateUntrusted, .badURL]
     )
     func untrusted(code: URLError.Code) throws {
@@ -303,7 +306,7 @@ struct CacheStepUploadTests {
         #expect(try !isStored(after: Sample.head(200), to: "PATCH", at: "http://example.com/uploads/1"))
     }
 
-    @Test("So does the answer to the question, which may say that the server has all of it")
+    @Test("The answer to the request for the offset outdates what is stored for the upload's own URL")
     func question() throws {
         let head = Sample.head(204, ["Upload-Complete": "?1"])
         #expect(try !isStored(after: head, to: "HEAD", at: "http://example.com/uploads/1"))
@@ -318,7 +321,7 @@ struct CacheStepUploadTests {
 @Suite("The cache step, after a change")
 struct CacheStepChangeTests {
     @Test(
-        "What is stored for its URL is outdated, however the URL is written",
+        "A change outdates what is stored for its URL, however that is written",
         arguments: [
             "http://example.com/x", "http://example.com/x#a", "http://user:secret@example.com/x",
             "http://example.com:80/x", "HTTP://EXAMPLE.com/x",
@@ -432,19 +435,19 @@ struct TransportSecurityStepTests {
         return try rig.session.settings.transportSecurity?.secured(Sample.url("http://example.com/")) != nil
     }
 
-    @Test("Learns from responses over https alone")
+    @Test("A host's policy is learnt from responses over https alone")
     func learning() throws {
         #expect(try !isLearnt(from: "http://example.com/"))
         #expect(try isLearnt(from: "https://example.com/"))
     }
 
-    @Test("Learns nothing from a transfer for which the program's own options have decided whom to trust")
+    @Test("No policy is learnt from a transfer for which the program's own options have decided whom to trust")
     func configuredTrust() throws {
         #expect(try !isLearnt(from: "https://example.com/", effect: .trust))
         #expect(try isLearnt(from: "https://example.com/", effect: .exchange))
     }
 
-    @Test("Learns nothing where a delegate has accepted a problem, even if that is forgotten before the response comes")
+    @Test("No policy is learnt where a delegate has accepted a problem, even if that is forgotten by then")
     func unverified() throws {
         for forgets in [false, true] {
             #expect(try !isLearnt(from: "https://example.com/", acceptsProblem: true, forgets: forgets))
@@ -466,7 +469,7 @@ struct HandshakeStepTests {
         try rig.enter(owner)
     }
 
-    @Test("Stops a handshake only where a delegate wants to be asked")
+    @Test("A handshake is stopped only if a delegate wants to be asked")
     func inquiry() throws {
         #expect(try rig.plan(with: step).options?.inquiry == nil)
         rig.ownDelegates = DelegateSet(Delegate())

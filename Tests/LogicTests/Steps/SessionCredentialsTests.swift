@@ -23,14 +23,14 @@ struct SessionCredentialsTests {
         return try Sample.request(target)
     }
 
-    @Test("They go with the task's own request, wherever a delegate has sent that")
+    @Test("The session's credentials go with the task's own request, wherever a delegate has sent that")
     func own() throws {
         let rig = try rig("http://example.com/")
         #expect(try rig.mayCarrySessionCredentials(Sample.request("http://example.com/")))
         #expect(try rig.mayCarrySessionCredentials(Sample.request("https://other.example/")))
     }
 
-    @Test("After a redirect they stay where a delegate's new request for a delayed one went")
+    @Test("After a redirect the session's credentials stay where a delegate's new request for a delayed one went")
     func delayed() throws {
         let rig = try rig("http://example.com/")
         rig.isWatched = true
@@ -45,7 +45,7 @@ struct SessionCredentialsTests {
     }
 
     @Test(
-        "After a redirect they stay at the place of the task's own request, whatever its scheme",
+        "After a redirect the session's credentials stay at the origin of the task's own request",
         arguments: [
             ("http://example.com/", "http://EXAMPLE.com:80/next", true),
             ("http://example.com/", "http://other.example/", false),
@@ -65,7 +65,7 @@ struct SessionCredentialsTests {
     }
 
     @Test(
-        "For a host that requires https, http stands for that: for the network, and for a protocol class, which sees the URL before",
+        "For a host that requires https, the session's credentials go with http as with https",
         arguments: [
             ("https://example.com/next", true), ("http://example.com/next", true), ("https://other.example/", false),
             ("https://example.com:8443/", false),

@@ -60,7 +60,7 @@ struct UploadStepTests {
         #expect(step.course.stage == .plain)
     }
 
-    @Test("What a session adds to all requests counts as the program's, and isn't said of a rest")
+    @Test("A session's additional fields count as the program's, and those about the body aren't sent with a rest")
     func sessionFields() throws {
         let rig = StepRig(request, .data(Data(count: 1000))) {
             $0.httpAdditionalHeaders = [
@@ -87,7 +87,7 @@ struct UploadStepTests {
         #expect(lines.contains("Upload-Draft-Interop-Version: 6"))
     }
 
-    @Test("A lost connection leads to the question, the answer to the rest, and that to the end")
+    @Test("After a lost connection, the offset is asked for, then the rest is sent, and then the upload ends")
     func course() throws {
         try begin()
         #expect(step.part(of: request) == .whole)
@@ -126,7 +126,7 @@ struct UploadStepTests {
         #expect(last.url == redirected.url && last.value(forHTTPHeaderField: "Authorization") == "Bearer other")
     }
 
-    @Test("Resume data whose resource is at another origin takes no credentials there, whoever has set them")
+    @Test("Resume data whose resource is at another origin takes no credentials there")
     func credentialsElsewhere() throws {
         let step = try resuming(Data(count: 1000), version: .v6, at: "https://other.example/uploads/1")
         rig.request?.setValue("Bearer own", forHTTPHeaderField: "Authorization")
@@ -151,7 +151,7 @@ struct UploadStepTests {
         #expect(step.course.stage == .plain)
     }
 
-    @Test("What isn't a lost connection, or can't be resumed, is the next step's")
+    @Test("A failure that isn't a lost connection, or of an upload that can't be resumed, is the next step's")
     func others() throws {
         #expect(step.end(lost(), of: request, rig).isPass)
         try begin()
@@ -177,7 +177,7 @@ struct UploadStepTests {
         #expect(step.end(unreachable, of: request, waiting).isPass)
     }
 
-    @Test("The first question comes at once, and without progress the next ones come later; at last there is none")
+    @Test("The offset is asked for at once, later each time without progress, and at last no more")
     func delays() throws {
         try begin()
         let ending = Self.ending(.networkConnectionLost, .sending)
@@ -210,7 +210,7 @@ struct UploadStepTests {
         return UploadStep(offering: .v6, resuming: resumption)
     }
 
-    @Test("At another place than the upload's own, resume data gets none of the session's credentials")
+    @Test("Resume data for a resource at another origin than the upload's gets none of the session's credentials")
     func credentials() throws {
         let step = try resuming(Data(count: 1), version: .v6)
         rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step)))
@@ -218,7 +218,7 @@ struct UploadStepTests {
         #expect(try rig.mayCarrySessionCredentials(Sample.request("http://other.example/uploads/1", "HEAD")) == false)
     }
 
-    @Test("Its host may have required https when it named the resource, though nobody remembers")
+    @Test("A resource over https gets the credentials of an upload over http to the same host")
     func forgottenSecurity() throws {
         let step = try resuming(Data(count: 1), version: .v6, at: "https://example.com/uploads/1")
         rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step)))
@@ -227,7 +227,7 @@ struct UploadStepTests {
         #expect(try rig.mayCarrySessionCredentials(Sample.request("https://other.example/uploads/1", "HEAD")) == false)
     }
 
-    @Test("Resume data goes on where the server is, even if nobody knows how that was sent")
+    @Test("Resume data goes on where the server is, even if it isn't known what was sent")
     func unknownProgress() throws {
         let step = try resuming(Data(count: 1000), version: .v6)
         #expect(rig.prepare(ResumedUploadStep(step)).isPass)
@@ -240,7 +240,7 @@ struct UploadStepTests {
     }
 
     @Test(
-        "There is no resume data once the server has accepted or refused the upload; after a redirect that isn't followed, there is",
+        "An upload has no resume data once the server has accepted or refused it, other than by a redirect",
         arguments: [200, 409, 307]
     )
     func answered(status: Int) throws {
@@ -258,7 +258,7 @@ struct UploadStepTests {
         #expect(made.value.map { $0 != nil } == [status == 307])
     }
 
-    @Test("An upload that was interrupted earlier begins with the question; one whose data is bad doesn't begin")
+    @Test("An upload that was interrupted earlier begins with the request for its offset, unless its data is bad")
     func resumed() throws {
         let step = try resuming(Data("body".utf8), version: .v3, sent: 4)
         let first = ResumedUploadStep(step)

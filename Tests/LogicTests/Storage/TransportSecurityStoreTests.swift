@@ -33,7 +33,7 @@ struct TransportSecurityStoreTests {
         await withCheckedContinuation { continuation in store.finishWrites { continuation.resume() } }
     }
 
-    @Test("Off, there is none; in memory, each session has its own")
+    @Test("There is no store if it is off, and each session has its own in memory")
     func memory() throws {
         #expect(TransportSecurityStore.store(for: .off) == nil)
         let (first, second) = (try store(.inMemory), try store(.inMemory))
@@ -82,7 +82,7 @@ struct TransportSecurityStoreTests {
         #expect(directory.content == ["hsts"])
     }
 
-    @Test("What another program has written meanwhile is kept, and what ends is taken out")
+    @Test("A policy that another program has written meanwhile is kept, and one that ends is taken out")
     func merging() async throws {
         let store = try store()
         store.note(field, from: "ours.example")
@@ -99,7 +99,7 @@ struct TransportSecurityStoreTests {
         )
     }
 
-    @Test("What another program has added or taken out counts once the file has been written again")
+    @Test("A policy that another program has added or taken out counts once the file has been written again")
     func adopting() async throws {
         try Data("known.example \"unlimited\"\n".utf8).write(to: file)
         let store = try store()
@@ -117,7 +117,7 @@ struct TransportSecurityStoreTests {
         #expect(store.changesNothing)
     }
 
-    @Test("What is noted while the file is being written is known afterwards, and so is that a host has ended it")
+    @Test("A policy that is noted or ended while the file is being written is known afterwards")
     func notingWhileWriting() async throws {
         let text = (0..<5000).map { "h\($0).example \"unlimited\"\n" }.joined()
         try text.write(to: file, atomically: true, encoding: .utf8)
@@ -168,7 +168,7 @@ struct TransportSecurityStoreTests {
         #expect(try store.secured(Sample.url("https://example.com/")) == nil)
     }
 
-    @Test("What can't be written is kept, and written with the next news")
+    @Test("Policies that can't be written are kept, and written with the next change")
     func unwritable() async throws {
         let folder = directory.url.appendingPathComponent("folder")
         let store = try store(.file(folder.appendingPathComponent("hsts")))
@@ -183,7 +183,7 @@ struct TransportSecurityStoreTests {
         #expect(try String(contentsOf: written, encoding: .utf8).contains("first.example"))
     }
 
-    @Test("However many hosts there are, what can't be written is kept for the known ones, and written later")
+    @Test("However many hosts there are, policies that can't be written are kept for known ones, and written later")
     func muchUnwritable() async throws {
         let folder = directory.url.appendingPathComponent("folder")
         let store = try store(.file(folder.appendingPathComponent("hsts")))
@@ -197,7 +197,7 @@ struct TransportSecurityStoreTests {
         #expect(text.contains("\nlast.example ") && text.contains("\nh\(2 * limit).example "))
     }
 
-    @Test("Temporary files that killed processes left are removed, and none else")
+    @Test("Only temporary files that killed processes left are removed")
     func abandoned() async throws {
         func temporary(_ prefix: String) -> String { "\(prefix).\(UUID().uuidString).tmp" }
         let locked = temporary("hsts")

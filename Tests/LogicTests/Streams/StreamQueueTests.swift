@@ -38,7 +38,7 @@ struct StreamQueueTests {
         #expect(queue.surplus.isEmpty)
     }
 
-    @Test("When both directions are closed, whoever still asks is told so, also while the task is suspended")
+    @Test("When both directions are closed, later reads and writes are told so, even while the task is suspended")
     mutating func suspendedAfterClosing() {
         rig.open()
         rig.closeRead()
@@ -116,7 +116,7 @@ struct StreamQueueTests {
         #expect(rig.read(1, 2, "c") == ["c: 5 at the end"])
     }
 
-    @Test("What arrives after the end is dropped, and doesn't keep the task from ending", arguments: [false, true])
+    @Test("Bytes that arrive after the end are dropped, and don't keep the task from ending", arguments: [false, true])
     func afterEnd(isEndOfProgram: Bool) {
         var rig = StreamQueueRig()
         rig.open()
@@ -358,7 +358,7 @@ struct StreamQueueTests {
     }
 
     @Test(
-        "What has arrived before a transition isn't for reads after it, though the task fails instead",
+        "Bytes that arrived before a transition aren't for reads after it, even if the task fails instead",
         arguments: ["waiting", "begun", "late"]
     )
     func failureInsteadOfTransition(_ stage: String) {

@@ -8,7 +8,10 @@ import Testing
 struct TLSClientAvailabilityTests {
     private static let hasOpenSSL = CurlLibrary.tlsLibrary.hasPrefix("OpenSSL/")
 
-    @Test("There is one where libcurl's TLS is OpenSSL's", .enabled(if: hasOpenSSL, "this libcurl has another TLS"))
+    @Test(
+        "There is a TLS client if libcurl's TLS is OpenSSL's",
+        .enabled(if: hasOpenSSL, "this libcurl has another TLS")
+    )
     func available() {
         #expect(CurlLibrary.startsTLS)
     }
@@ -20,7 +23,7 @@ struct TLSClientTests {
     private static let versions = [0x0303, 0x0304]
 
     @Test(
-        "It shakes hands and carries bytes both ways, however the bytes are cut",
+        "The TLS client shakes hands and carries bytes both ways, however they are cut",
         arguments: versions,
         [1, 7, 100_000]
     )
@@ -52,7 +55,7 @@ struct TLSClientTests {
         #expect(pair.client.takeRemainder() == Array("plain".utf8))
     }
 
-    @Test("What came before a bad record is read, and then the same error again and again", arguments: versions)
+    @Test("Bytes before a bad record are read, and then the same error again and again", arguments: versions)
     func badRecord(_ version: Int) throws {
         let pair = try TLSPair(TLSServerEnd(maximumVersion: version))
         #expect(try pair.shakeHands() == .done)
@@ -97,7 +100,7 @@ struct TLSClientTests {
         #expect(count > 50 && answers <= 8 * 1024)
     }
 
-    @Test("Nor may it send a byte now and then while it reads none of the answers")
+    @Test("A server that changes keys, sends a byte now and then and reads none of the answers is left as well")
     func interleavedKeyUpdates() throws {
         let pair = try TLSPair(TLSServerEnd())
         #expect(try pair.shakeHands() == .done)
@@ -116,7 +119,7 @@ struct TLSClientTests {
         #expect(failure?.text.contains("keeps TLS busy") == true && answers <= 8 * 1024)
     }
 
-    @Test("Keys may be changed for as long as there are bytes as well, even if they come one by one")
+    @Test("Keys may be changed for as long as there are bytes in between, even if they come one by one")
     func usefulKeyUpdates() throws {
         let pair = try TLSPair(TLSServerEnd())
         #expect(try pair.shakeHands() == .done)
@@ -132,7 +135,7 @@ struct TLSClientTests {
     }
 
     @Test(
-        "A certificate for another host, from nobody who is trusted, or out of date ends the handshake",
+        "A certificate for another host, from an untrusted authority, or out of date ends the handshake",
         arguments: versions
     )
     func untrusted(_ version: Int) throws {
@@ -167,7 +170,7 @@ struct TLSClientTests {
         #expect(try pair.shakeHands() == .done)
     }
 
-    @Test("A pin must be the key's, whoever trusts the certificate", arguments: versions)
+    @Test("A pin must be the key's, even if the certificate is trusted", arguments: versions)
     func pins(_ version: Int) throws {
         let pair = try TLSPair(TLSServerEnd(maximumVersion: version)) {
             $0.settings.publicKeyPins = "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=;" + TLSSamples.pin
@@ -253,7 +256,7 @@ struct TLSClientTests {
     }
 
     @Test(
-        "Both questions come, the server's first, and the answer is what the server sees",
+        "The question about the server comes before the one about the client, whose answer the server sees",
         arguments: versions,
         [true, false]
     )
@@ -293,7 +296,7 @@ struct TLSClientTests {
     }
 
     @Test(
-        "What isn't TLS is an error, and no trap",
+        "Bytes that aren't TLS are an error, and no trap",
         arguments: ["220 hello\r\n", "\u{16}\u{3}\u{3}\u{0}\u{1}\u{7F}", "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{28}"]
     )
     func noise(_ text: String) throws {

@@ -89,7 +89,7 @@ struct CollectedBytesTests {
         #expect(memory.kept == 3 << 20)
     }
 
-    @Test("Memory that nobody needs between two sweeps is given back; then nothing is scheduled any more")
+    @Test("Memory that isn't needed between two sweeps is given back; then nothing is scheduled any more")
     func sweeps() {
         let sweeps = Sweeps()
         let memory = RecycledMemory(limit: 16 << 20) { sweeps.add($0) }

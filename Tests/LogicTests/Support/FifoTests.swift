@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A queue of elements")
 struct FifoTests {
-    @Test("What was put in first comes out first", arguments: 1...10 as ClosedRange<UInt64>)
+    @Test("The first element that was put in comes out first", arguments: 1...10 as ClosedRange<UInt64>)
     func order(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var fifo = Fifo<Int>()
@@ -33,7 +33,7 @@ struct FifoTests {
         }
     }
 
-    @Test("Any of them can be taken out, and the others keep their order")
+    @Test("Any element can be taken out, and the others keep their order")
     func removal() {
         var fifo = Fifo<Int>()
         fifo.append(contentsOf: 0..<10)
@@ -44,7 +44,7 @@ struct FifoTests {
         #expect((0..<10).map { _ in fifo.popFirst() } == Array(stride(from: 1, to: 20, by: 2)))
     }
 
-    @Test("The last one can be changed in place, wherever it is")
+    @Test("The last element can be changed in place, wherever it is")
     func last() {
         var fifo = Fifo<String>()
         fifo.updateLast { $0 += "nothing" }

@@ -18,14 +18,17 @@ struct FilledDataTests {
         return (data, data.withUnsafeBytes { $0.baseAddress == start.map { UnsafeRawPointer($0) } })
     }
 
-    @Test("Many bytes stay where they are, and few keep no memory for many", arguments: [0, 1, 40, 600, 601, 1200])
+    @Test(
+        "Many bytes stay where they were written, and few keep no memory for many",
+        arguments: [0, 1, 40, 600, 601, 1200]
+    )
     func filling(count: Int) {
         let (data, isInPlace) = filled(count, of: 1200)
         #expect(data == Data(repeating: 7, count: count) && data.startIndex == 0)
         #expect(isInPlace == (count > 600))
     }
 
-    @Test("What goes wrong is passed on")
+    @Test("An error while data are filled is passed on")
     func failure() {
         #expect(throws: Failure.self) { try Data.filled(upTo: 100) { _ throws(Failure) in throw Failure() } }
     }

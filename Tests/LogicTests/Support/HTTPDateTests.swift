@@ -27,7 +27,7 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse("Thursday, 18-Aug-50 02:01:18 GMT") == HTTPDate.parse("Thu, 18 Aug 2050 02:01:18 GMT"))
     }
 
-    @Test("What is written is read again, whatever the date")
+    @Test("A date is read as it was written")
     func writing() {
         #expect(HTTPDate.text(of: Date(timeIntervalSince1970: 784_111_777.9)) == "Sun, 06 Nov 1994 08:49:37 GMT")
         for seconds in [-11_644_473_600, -1, 0, 951_782_400, 4_102_444_799, 253_402_300_799] as [TimeInterval] {
@@ -40,7 +40,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What only looks like one is none",
+        "A text that only looks like a date is none",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 08:49:37 +0000", "Sun, 6 Nov 1994 08:49:37 GMT",
             "Sun, 06-Nov-1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov 1994 08:49:37 GMT",
@@ -53,7 +53,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What is no date is none",
+        "A text that isn't a date is none",
         arguments: [
             "", " ", "now", "0", "-1", "1994-11-06T08:49:37Z", "Sun, 06 Foo 1994 08:49:37 GMT",
             "Sun, 06 Nov 1994 25:49:37 GMT", "Sun, 06 Nov 1994", "\u{0}", String(repeating: "9", count: 10_000),

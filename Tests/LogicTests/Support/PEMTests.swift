@@ -8,7 +8,7 @@ struct PEMTests {
     private static let one = Data([0x30, 0x82, 0x01, 0x02]) + Data(repeating: 7, count: 100)
     private static let other = Data([0x30, 0x82, 0x01, 0x03]) + Data(repeating: 9, count: 100)
 
-    @Test("What is encoded can be read again, with anything between and line ends of any kind")
+    @Test("PEM can be read as it was written, with anything in between and line ends of any kind")
     func roundTrip() {
         let text = "A comment\n" + PEM.encode(Self.one) + "subject=somebody\n" + PEM.encode(Self.other)
         #expect(PEM.certificates(in: Data(text.utf8)) == [Self.one, Self.other])
@@ -30,7 +30,7 @@ struct PEMTests {
     }
 
     @Test(
-        "What has no certificate, or a damaged one, has none",
+        "A text without a certificate, or with a damaged one, has none",
         arguments: [
             "", "hello", "-----BEGIN CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n",
             "-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----\n",

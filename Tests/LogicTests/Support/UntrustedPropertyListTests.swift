@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Property lists of others")
 struct UntrustedPropertyListTests {
-    @Test("What is written is read back")
+    @Test("A property list is read back as it was written")
     func roundTrip() throws {
         let list: [String: Any] = ["a": 1, "b": ["c": [true, "d"]], "e": Data([1, 2])]
         let data = try #require(UntrustedPropertyList.data(list, containers: 4))
@@ -13,7 +13,7 @@ struct UntrustedPropertyListTests {
         #expect(NSDictionary(dictionary: read) == NSDictionary(dictionary: list))
     }
 
-    @Test("What is nested too deeply for Foundation's reader never reaches it")
+    @Test("A list that is nested too deeply for Foundation's reader never reaches it")
     func nesting() {
         #expect(UntrustedPropertyList.dictionary(Sample.propertyList(nested: 1_000_000), containers: 1000) == nil)
         #expect(UntrustedPropertyList.dictionary(Sample.propertyList(nested: 10), containers: 12) != nil)
@@ -38,7 +38,7 @@ struct UntrustedPropertyListTests {
         #expect(!UntrustedPropertyList.isHarmless(Data(text.utf8), containers: 4))
     }
 
-    @Test("What can't be read back isn't written")
+    @Test("A list that can't be read back isn't written")
     func limits() {
         #expect(UntrustedPropertyList.data(["a": [[[]]]], containers: 4) == nil)
         #expect(UntrustedPropertyList.data(["a": NSObject()], containers: 4) == nil)

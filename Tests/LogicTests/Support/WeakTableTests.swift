@@ -6,7 +6,7 @@ import Testing
 struct WeakTableTests {
     private final class Object: Sendable {}
 
-    @Test("A key has one object for as long as somebody uses that")
+    @Test("A key has one object for as long as that is used")
     func identity() {
         let table = WeakTable<Int, Object>()
         var object: Object? = table.object(for: 1) { Object() }

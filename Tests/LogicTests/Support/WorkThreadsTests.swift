@@ -30,7 +30,7 @@ struct WorkThreadsTests {
         }
     }
 
-    @Test("Without a limit, everything runs at once, more than Dispatch has threads for")
+    @Test("Without a limit, all work runs at once, more than Dispatch has threads for")
     func unlimited() async throws {
         let gate = Gate()
         defer { gate.open() }
@@ -38,7 +38,7 @@ struct WorkThreadsTests {
         try await counts.wait { $0.running == 300 }
     }
 
-    @Test("With one, no more than that runs at once, and everything in the end", arguments: [0, 1])
+    @Test("With a limit, no more than that runs at once, and everything in the end", arguments: [0, 1])
     func limited(longestShortWork: Int) async throws {
         let gate = Gate()
         let threads = WorkThreads(limit: 3, longestShortWork: .milliseconds(longestShortWork))
@@ -53,7 +53,7 @@ struct WorkThreadsTests {
         #expect(counts.value.most <= 3)
     }
 
-    @Test("One thread does what is quick, if others wait for that")
+    @Test("A single thread does quick work")
     func patient() async throws {
         let gate = Gate()
         gate.open()
@@ -63,7 +63,7 @@ struct WorkThreadsTests {
         #expect(counts.value.most == 1)
     }
 
-    @Test("What takes long holds up nothing else, however much of that comes")
+    @Test("Work that takes long holds up no other, however much of it comes")
     func stuck() async throws {
         let (gate, open) = (Gate(), Gate())
         defer { gate.open() }

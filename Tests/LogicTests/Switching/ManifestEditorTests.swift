@@ -62,7 +62,7 @@ struct ManifestEditorTests {
         #expect(findings.contains { $0.text.hasPrefix("the dependency is for all platforms") } == !knows)
     }
 
-    @Test("Into the package's list also where only a computed target needs it")
+    @Test("The dependency is added to the package's list even if only a computed target needs it")
     func computedTarget() {
         let text = "let package = Package(name: \"P\", targets: [module(\"A\")])"
         let edited = ManifestEditor(text)
@@ -70,63 +70,103 @@ struct ManifestEditorTests {
         #expect(edited.contains("dependencies: [\(Self.package)], targets:"))
     }
 
-    @Test("Into lists on one line, on several, and where there are none; and not twice")
+    /// A target as it is declared without the dependency, and with it.
+    struct Declaration: Sendable {
+        let name: String
+        let old: String
+        let new: String
+    }
+
+    private static let declarations: [Declaration] = [
+        Declaration(
+            name: "One",
+            old: ".target(name: \"One\"),",
+            new: ".target(name: \"One\", dependencies: [\(product)]),"
+        ),
+        Declaration(
+            name: "Two",
+            old: ".target(name: \"Two\", dependencies: [\"One\"], path: \"Two\"),",
+            new: ".target(name: \"Two\", dependencies: [\"One\", \(product)], path: \"Two\"),"
+        ),
+        Declaration(
+            name: "Empty",
+            old: ".target(name: \"Empty\", dependencies: []),",
+            new: ".target(name: \"Empty\", dependencies: [\(product)]),"
+        ),
+        Declaration(
+            name: "OneTests",
+            old: """
+                .testTarget(
+                    name: "OneTests",
+                    dependencies: [
+                        .target(name: "One"),
+                        "Two",
+                    ]
+                ),
+                """,
+            new: """
+                .testTarget(
+                    name: "OneTests",
+                    dependencies: [
+                        .target(name: "One"),
+                        "Two",
+                        \(product),
+                    ]
+                ),
+                """
+        ),
+        Declaration(
+            name: "TwoTests",
+            old: """
+                .testTarget(
+                    name: "TwoTests",
+                    exclude: ["b"]
+                ),
+                """,
+            new: """
+                .testTarget(
+                    name: "TwoTests",
+                    dependencies: [\(product)],
+                    exclude: ["b"]
+                ),
+                """
+        ),
+    ]
+
+    /// A manifest where the targets of these names have the dependency.
+    private func manifest(with names: Set<String>) -> String {
+        let targets = Self.declarations.map { names.contains($0.name) ? $0.new : $0.old }.joined(separator: "\n")
+        let added = names.isEmpty ? "" : ",\n        \(Self.package),"
+        return """
+            let package = Package(
+                name: "A",
+                dependencies: [
+                    .package(url: "https://a.example/b", from: "1.0.0")\(added)
+                ],
+                targets: [
+                    \(targets.replacing("\n", with: "\n        "))
+                ]
+            )
+            """
+    }
+
+    @Test(
+        "A target's dependencies gain one entry, be they on one line, on several, or not written down",
+        arguments: declarations.map(\.name)
+    )
+    func list(of target: String) {
+        let expected = manifest(with: [target])
+        #expect(edited(manifest(with: []), [target]) == expected)
+        #expect(edited(expected, [target]) == expected)
+    }
+
+    @Test("The dependency is added once to all targets that need it, and to none if no target does")
     func lists() {
-        let text = """
-            let package = Package(
-                name: "A",
-                dependencies: [
-                    .package(url: "https://a.example/b", from: "1.0.0")
-                ],
-                targets: [
-                    .target(name: "One"),
-                    .target(name: "Two", dependencies: ["One"], path: "Two"),
-                    .target(name: "Empty", dependencies: []),
-                    .testTarget(
-                        name: "OneTests",
-                        dependencies: [
-                            .target(name: "One"),
-                            "Two",
-                        ]
-                    ),
-                    .testTarget(
-                        name: "TwoTests",
-                        exclude: ["b"]
-                    ),
-                ]
-            )
-            """
-        let expected = """
-            let package = Package(
-                name: "A",
-                dependencies: [
-                    .package(url: "https://a.example/b", from: "1.0.0"),
-                    \(Self.package),
-                ],
-                targets: [
-                    .target(name: "One", dependencies: [\(Self.product)]),
-                    .target(name: "Two", dependencies: ["One", \(Self.product)], path: "Two"),
-                    .target(name: "Empty", dependencies: [\(Self.product)]),
-                    .testTarget(
-                        name: "OneTests",
-                        dependencies: [
-                            .target(name: "One"),
-                            "Two",
-                            \(Self.product),
-                        ]
-                    ),
-                    .testTarget(
-                        name: "TwoTests",
-                        dependencies: [\(Self.product)],
-                        exclude: ["b"]
-                    ),
-                ]
-            )
-            """
-        let names: Set = ["One", "Two", "Empty", "OneTests", "TwoTests"]
-        #expect(edited(text, names) == expected)
+        let names = Set(Self.declarations.map(\.name))
+        let (old, expected) = (manifest(with: []), manifest(with: names))
+        #expect(edited(old, names) == expected)
         #expect(edited(expected, names) == expected)
-        #expect(edited(text, []) == text)
+        #expect(edited(old, []) == old)
     }
 
     @Test("Comments stay with their entries")
@@ -184,7 +224,7 @@ struct ManifestEditorTests {
         )
     }
 
-    @Test("What isn't written out is left for a hand")
+    @Test("A manifest's parts that aren't written out are left for a person")
     func computed() {
         let text = """
             let package = Package(
@@ -249,7 +289,7 @@ struct ManifestEditorTests {
         #expect(edited(text, ["One"]) == text.replacing(old, with: old + ", dependencies: [\(Self.product)]"))
     }
 
-    @Test("A target that is declared more than once is left for a hand, unless it depends on ours")
+    @Test("A target that is declared more than once is left for a person, unless it depends on this package")
     func variants() {
         let text = """
             let package = Package(name: "A", dependencies: [\(Self.package)], targets: [
@@ -291,7 +331,7 @@ struct ManifestEditorTests {
         #expect(edited(text, ["One", "Two"]) == text.replacing("[\(other)]", with: "[\(other), \(Self.product)]"))
     }
 
-    @Test("A list to which something is added by an operator is left for a hand")
+    @Test("A list to which an operator adds something is left for a person")
     func sum() {
         let text = "let package = Package(name: \"A\", targets: [.target(name: \"One\", dependencies: [\"B\"] + [c])])"
         let result = ManifestEditor(text).adding(Self.dependency, to: ["One"], onlyOnLinux: false, file: "P")
@@ -357,7 +397,7 @@ struct ManifestEditorTests {
     }
 
     @Test(
-        "What isn't a manifest gives nothing and traps nowhere",
+        "A text that isn't a manifest gives nothing and traps nowhere",
         arguments: ["", "Package(", "Package(name: [", ")", "Package(name: \"A\""]
     )
     func damaged(text: String) {

@@ -32,7 +32,7 @@ struct PackageSwitchTests {
         try String(contentsOf: directory.url.appendingPathComponent(path), encoding: .utf8)
     }
 
-    @Test("Its files and its manifest, the targets concerned alone; and a second time nothing")
+    @Test("A package's files and manifest are switched, only for the targets concerned, and nothing a second time")
     func whole() throws {
         let directory = try package([
             "Package.swift": Self.manifest, "Sources/One/a.swift": "import FoundationNetworking\n",
@@ -160,7 +160,7 @@ struct PackageSwitchTests {
         #expect(try text("Package.swift", in: directory).contains("CurlNetworking"))
     }
 
-    @Test("What dependencies do with the stock session is told, as far as they were fetched")
+    @Test("The report says what dependencies that were fetched do with the stock session")
     func dependencies() throws {
         let directory = try package([
             "Package.swift": Self.manifest,
@@ -206,7 +206,7 @@ struct PackageSwitchTests {
         #expect(package.changes.isEmpty && package.findings.isEmpty)
     }
 
-    @Test("Files without a target that is written out are for a hand")
+    @Test("Files without a target that is written out are left for a person")
     func orphans() throws {
         let directory = try package([
             "Package.swift": Self.manifest, "Plugins/P/a.swift": "import FoundationNetworking\n",
@@ -247,7 +247,7 @@ struct PackageSwitchTests {
         #expect(dependency.identity == identity)
     }
 
-    @Test("The command line")
+    @Test("The command line names the dependency and the folder, and a wrong one is refused")
     func options() throws {
         let plain = try Options([], home: "/home/CurlNetworking")
         #expect(plain.dependency.source == .path("/home/CurlNetworking"))

@@ -35,7 +35,7 @@ struct SourceRewriterTests {
     }
 
     @Test(
-        "What only looks like an import is left alone",
+        "Text that only looks like an import is left alone",
         arguments: [
             "// import FoundationNetworking", "/* /* */ import FoundationNetworking */",
             "let a = \"import FoundationNetworking\"", "let a = \"\"\"\nimport FoundationNetworking\n\"\"\"",
@@ -67,7 +67,7 @@ struct SourceRewriterTests {
         #expect(SourceRewriter(expected, file: "A.swift").hasFallback)
     }
 
-    @Test("An indented block, with several imports and a comment")
+    @Test("An indented block keeps its style, with several imports and a comment")
     func indentedFallback() {
         let text = """
                 #if canImport(FoundationNetworking)
@@ -96,7 +96,7 @@ struct SourceRewriterTests {
     }
 
     @Test(
-        "In other blocks it keeps the stock module as well, since platforms that have it alone may be among theirs",
+        "In other blocks the stock module is kept as well, for platforms that have only that",
         arguments: [
             ("#if canImport(FoundationNetworking)", "#else\nimport Foundation\n#endif"),
             ("#if canImport(FoundationNetworking)", "let isStock = true\n#endif"),
@@ -142,7 +142,7 @@ struct SourceRewriterTests {
         #expect(result.findings.map(\.description) == ["A.swift:2: both modules are imported: left as it is"])
     }
 
-    @Test("What needs a hand is named with its line")
+    @Test("A place that needs a person is named with its line")
     func needsAHand() {
         #expect(
             findings("let a = FoundationNetworking.URLSession.shared")

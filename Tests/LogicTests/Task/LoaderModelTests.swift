@@ -1,6 +1,7 @@
 import CurlNetworkingLocks
 import CurlTransport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -9,7 +10,7 @@ import Testing
 /// on its event loop, without a socket.
 @Suite("A loader under random events", .timeLimit(.minutes(2)))
 struct LoaderModelTests {
-    @Test("Ends exactly once, and lets go of everything", arguments: 0..<40)
+    @Test("A loader under random events ends exactly once, and lets go of everything", arguments: 0..<40)
     func randomEvents(block: UInt64) async throws {
         for seed in block * 10..<block * 10 + 10 {
             let model = try LoaderModel(seed)
@@ -118,9 +119,7 @@ private final class LoaderModel: @unchecked Sendable {
     }
 
     func onLoop<Result: Sendable>(_ body: @escaping @Sendable (LoaderModel) -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
-            handle.submit { continuation.resume(returning: body(self)) }
-        }
+        await handle.loop.perform { body(self) }
     }
 
     var isOver: Bool {

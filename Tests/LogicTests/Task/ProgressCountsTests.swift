@@ -15,7 +15,7 @@ struct ProgressCountsTests {
         return [counts.completed, counts.total]
     }
 
-    @Test("Before the response it is what has been sent, and never all of it")
+    @Test("Before the response, a task's Progress is what has been sent, and never all of it")
     func sending() {
         #expect(Self.counts(0, 1000) == [0, 1000])
         #expect(Self.counts(500, 1000) == [500, 1000])
@@ -25,7 +25,7 @@ struct ProgressCountsTests {
         #expect(Self.counts(70, -1) == [70, -1])
     }
 
-    @Test("After the response it is what has been sent and received, and never all of it")
+    @Test("After the response, a task's Progress is what has been sent and received, and never all of it")
     func receiving() {
         #expect(Self.counts(0, 0, 250, 1000) == [250, 1000])
         #expect(Self.counts(0, 0, 1000, 1000) == [999, 1000])
@@ -43,7 +43,7 @@ struct ProgressCountsTests {
         #expect(Self.counts(0, 0, 50, -1) == [50, -1])
     }
 
-    @Test("No numbers overflow, whatever a server says")
+    @Test("The counts never overflow, whatever a server says")
     func extremes() {
         let extremes: [Int64] = [.min, -1, 0, 1, .max]
         for sent in extremes {

@@ -11,7 +11,7 @@ struct SessionlessTaskTests {
         override init() { super.init() }
     }
 
-    @Test("Begins like any other task")
+    @Test("A task without a session begins like any other task")
     func defaults() {
         let task = Mock()
         #expect(task.taskDescription == nil && task.earliestBeginDate == nil && task.delegate == nil)
@@ -21,7 +21,7 @@ struct SessionlessTaskTests {
         #expect(URLSessionWebSocketTask().maximumMessageSize == 1024 * 1024)
     }
 
-    @Test("Keeps what is set on it, for itself")
+    @Test("A task without a session keeps what is set on it, for itself")
     func settings() {
         let (task, other) = (Mock(), Mock())
         let (date, delegate) = (Date(timeIntervalSince1970: 1), Delegate())

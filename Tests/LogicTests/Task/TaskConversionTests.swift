@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
@@ -6,13 +7,6 @@ import Testing
 
 @Suite("Data tasks that become others", .timeLimit(.minutes(1)))
 struct TaskConversionTests {
-    private static func onLoop<Result: Sendable>(
-        of handle: TaskHandle,
-        _ body: @escaping @Sendable () -> Result
-    ) async -> Result {
-        await withCheckedContinuation { continuation in handle.submit { continuation.resume(returning: body()) } }
-    }
-
     /// As when an upload's connection is lost, and its resume data is still being written.
     @Test(
         "An answer that comes between a task's end and its outcome waits for that",
@@ -39,18 +33,18 @@ struct TaskConversionTests {
             _ = shared.machine.finish()
         }
         handle.answer(disposition)
-        let (isConverted, isAwaitingAnswer) = await Self.onLoop(of: handle) {
+        let (isConverted, isAwaitingAnswer) = await handle.loop.perform {
             handle.shared.withLock { ($0.isConverted, $0.mailbox.isAwaitingAnswer) }
         }
         #expect(!isConverted && isAwaitingAnswer)
-        await Self.onLoop(of: handle) {
+        await handle.loop.perform {
             handle.send(.failure(URLError(.networkConnectionLost)), resumeData: nil, metrics: nil)
         }
         let (successor, outcome) = handle.shared.withLock { ($0.task, $0.outcome) }
         let isDownload = disposition == .becomeDownload
         #expect(isDownload ? successor is URLSessionDownloadTask : successor is URLSessionStreamTask)
         #expect(outcome?.error?.code == .networkConnectionLost)
-        // Nobody hears of the end before the file is gone.
+        // The end isn't told before the file is gone.
         try await eventually { handle.shared.withLock { !$0.mailbox.isAwaitingAnswer } }
         #expect(directory.content.isEmpty)
     }
@@ -60,12 +54,12 @@ struct TaskConversionTests {
         let asked = try await AskedTask("hello")
         defer { asked.session.invalidateAndCancel() }
         asked.handle.answer(.becomeStream)
-        let stream = try #require(await Self.onLoop(of: asked.handle) { asked.handle.task } as? URLSessionStreamTask)
+        let stream = try #require(await asked.handle.loop.perform { asked.handle.task } as? URLSessionStreamTask)
         let read = Watched<[URLError.Code?]>([])
         stream.readData(ofMinLength: 6, maxLength: 6, timeout: 0) { _, _, error in
             read.update { $0.append((error as? URLError)?.code) }
         }
-        await Self.onLoop(of: asked.handle) {
+        await asked.handle.loop.perform {
             // The loop looks for this in its next turn.
             stream.cancel()
             asked.end()
@@ -79,16 +73,14 @@ struct TaskConversionTests {
         let asked = try await AskedTask("hello")
         defer { asked.session.invalidateAndCancel() }
         let handle = asked.handle
-        let becameDownload = try await Self.onLoop(of: handle) {
-            Result {
-                asked.end()
-                let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
-                let sink = try FileSink(handle, in: asked.directory.url, for: nil, adding: [], of: nil, writing: pieces)
-                asked.task.cancel()
-                TaskConversion(handle).becomeDownload(into: sink)
-                return handle.shared.withLock { $0.isConverted }
-            }
-        }.get()
+        let becameDownload = try await handle.loop.perform {
+            asked.end()
+            let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+            let sink = try FileSink(handle, in: asked.directory.url, for: nil, adding: [], of: nil, writing: pieces)
+            asked.task.cancel()
+            TaskConversion(handle).convertToDownload(into: sink)
+            return handle.shared.withLock { $0.isConverted }
+        }
         #expect(!becameDownload)
         #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
         await asked.told()
@@ -96,14 +88,14 @@ struct TaskConversionTests {
         try await eventually { asked.directory.content.isEmpty }
     }
 
-    @Test("What goes wrong with a file is no news about a task that was cancelled before")
+    @Test("A file's error isn't reported for a task that was cancelled before")
     func failsAfterCancellation() async throws {
         let asked = try await AskedTask("hello")
         defer { asked.session.invalidateAndCancel() }
-        await Self.onLoop(of: asked.handle) { asked.end() }
+        await asked.handle.loop.perform { asked.end() }
         asked.task.cancel()
         #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
-        await Self.onLoop(of: asked.handle) {
+        await asked.handle.loop.perform {
             TaskConversion(asked.handle).fail(URLError(.cannotCreateFile))
         }
         #expect((asked.task.error as? URLError)?.code == .cancelled)
@@ -117,14 +109,12 @@ struct TaskConversionTests {
         defer { asked.session.invalidateAndCancel() }
         let handle = asked.handle
         asked.session.delegateQueue.isSuspended = true
-        try await Self.onLoop(of: handle) {
-            Result {
-                asked.end()
-                let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
-                asked.task.cancel()
-                try asked.sink.divide(pieces)
-            }
-        }.get()
+        try await handle.loop.perform {
+            asked.end()
+            let pieces = handle.shared.withLock { $0.mailbox.takeBody() }
+            asked.task.cancel()
+            try asked.sink.divide(pieces)
+        }
         asked.session.delegateQueue.isSuspended = false
         #expect(try await asked.delegate.completion(of: asked.task)?.code == .cancelled)
         await asked.told()
@@ -137,7 +127,7 @@ struct TaskConversionTests {
         defer { asked.session.invalidateAndCancel() }
         let handle = asked.handle
         let resumeData = Watched<[Data?]>([])
-        await Self.onLoop(of: handle) {
+        await handle.loop.perform {
             handle.cancel(asked.task) { data in resumeData.update { $0.append(data) } }
             TaskConversion(handle).divide(asked.sink)
             asked.end()

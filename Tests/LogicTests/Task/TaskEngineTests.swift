@@ -92,7 +92,7 @@ struct TaskEngineTests {
         #expect(task.countOfBytesExpectedToReceive == 3 && task.countOfBytesExpectedToSend == 4)
     }
 
-    @Test("What a program sets comes to the engine, and is shown")
+    @Test("A property that a program sets comes to the engine, and is shown")
     func settings() throws {
         let engine = Engine(try Sample.request())
         let task = URLSessionDataTask(engine: engine)
@@ -127,7 +127,7 @@ struct TaskEngineTests {
 
 @Suite("Events that another process can send")
 struct TaskEventTests {
-    @Test("Come back as they were")
+    @Test("Events that another process sends come back as they were")
     func coding() throws {
         let request = try Sample.request("http://example.com/path")
         let events: [TaskEvent] = [
@@ -155,7 +155,10 @@ struct TaskEventTests {
         }
     }
 
-    @Test("What is no event isn't taken for one", arguments: ["{}", "[]", "{\"resumed\":1}", "{\"informational\":{}}"])
+    @Test(
+        "Data that isn't an event isn't taken for one",
+        arguments: ["{}", "[]", "{\"resumed\":1}", "{\"informational\":{}}"]
+    )
     func damaged(text: String) {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(TaskEvent.self, from: Data(text.utf8)) }
     }

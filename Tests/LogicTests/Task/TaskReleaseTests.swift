@@ -46,7 +46,7 @@ struct TaskReleaseTests {
         #expect(wasFree.value == [true])
     }
 
-    @Test("So is a message that a cancelled task's delegate gets no more")
+    @Test("A message that a cancelled task's delegate gets no more is released without the task's lock")
     func discardedMessage() throws {
         try handle.post(.question(.delayedRequest(requestWithStream()) { _, _ in }))
         handle.drop(handle.shared.withLock { $0.mailbox.discard() })

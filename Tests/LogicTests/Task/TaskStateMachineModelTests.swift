@@ -176,7 +176,7 @@ private struct SimulatedLoop {
         }
     }
 
-    /// Nobody wishes anything, and the loop has looked.
+    /// No wish comes any more, and the loop has looked.
     mutating func settle() {
         var rounds = 0
         while mustLook, rounds < 1000 {

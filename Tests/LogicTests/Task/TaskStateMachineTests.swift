@@ -129,7 +129,7 @@ struct TaskStateMachineTests {
         Case(.completed, false, [], .busy),
     ]
 
-    @Test("resume() at every point", arguments: resuming)
+    @Test("resume() does what it should at every point", arguments: resuming)
     func resume(expected: Case) {
         var loop = Self.loop(at: expected.point)
         #expect(loop.machine.resume() == expected.needsLoop)
@@ -147,7 +147,7 @@ struct TaskStateMachineTests {
         Case(.completed, false, [], .busy),
     ]
 
-    @Test("suspend() at every point", arguments: suspending)
+    @Test("suspend() does what it should at every point", arguments: suspending)
     func suspend(expected: Case) {
         var loop = Self.loop(at: expected.point)
         #expect(loop.machine.suspend() == expected.needsLoop)
@@ -241,7 +241,7 @@ struct TaskStateMachineTests {
         #expect(machine.next(.busy) == .cancel(.discardingBody))
     }
 
-    @Test("Who asks for resume data when the body is complete gets that, and who wants nothing gets nothing")
+    @Test("Asking for resume data when the body is complete delivers the body, and cancelling doesn't")
     func finishing() {
         var machine = Self.loop(at: .transferring).machine
         #expect(machine.next(.finishing) == nil)
@@ -263,7 +263,7 @@ struct TaskStateMachineTests {
         #expect(loop.commands() == [])
     }
 
-    @Test("A transfer that pauses by itself is continued when nobody wants it paused", arguments: Point.allCases)
+    @Test("A transfer that pauses by itself is continued unless it should be paused", arguments: Point.allCases)
     func pausedByItself(point: Point) {
         var loop = Self.loop(at: point)
         if point == .transferring { loop.activity = .paused }
@@ -306,7 +306,7 @@ struct TaskStateMachineTests {
         #expect(loop.commands() == [.setPaused(true)])
     }
 
-    @Test("What was suspended and resumed before the loop looked needs nothing done")
+    @Test("A task that was suspended and resumed before the loop looked needs nothing done")
     func quickChange() {
         var loop = Self.loop(at: .transferring)
         #expect(loop.machine.suspend() == true)
@@ -344,7 +344,7 @@ struct TaskStateMachineTests {
         var loop = Self.loop(at: .queued)
         #expect(loop.machine.suspend() == true)
         #expect(loop.begin() == false)
-        // Whoever gave the place has taken it back: even if the loop looks only now, the task must ask anew.
+        // The place has been taken back: even if the loop looks only now, the task must ask anew.
         #expect(loop.machine.resume() == true)
         #expect(loop.commands().last == .advance)
         #expect(loop.begin() == true)
@@ -376,7 +376,7 @@ struct TaskStateMachineTests {
         #expect(loop.machine.complete() == true)
     }
 
-    @Test("Who has asked for resume data, and then cancels, gets that data and no success")
+    @Test("A task that is cancelled after resume data was asked for gives that data and no success")
     func cancelAfterPause() {
         var loop = Self.loop(at: .transferring)
         #expect(loop.machine.cancel(.keepingPartialFile) == true)

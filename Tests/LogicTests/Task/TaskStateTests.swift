@@ -73,7 +73,7 @@ struct TaskStateTests {
         #expect(FileManager.default.fileExists(atPath: complete.url.path))
     }
 
-    @Test("So is one that becomes complete between the call and its cancellation")
+    @Test("A download that becomes complete between the call to pause it and its cancellation is a success")
     func pausedJustTooLate() throws {
         let directory = try TemporaryDirectory()
         let complete = try DownloadFile(in: directory.url).finish()

@@ -5,7 +5,7 @@ import Testing
 @Suite("The first bytes of an answer")
 struct AnswerWatchTests {
     @Test(
-        "They have come if more than the connection's end has, which the system may count as a byte",
+        "An answer has begun if more has come than the connection's end, which the system may count as a byte",
         arguments: [(0, false), (1, false), (2, true), (1000, true)] as [(Int64, Bool)]
     )
     func counting(arrived: Int64, hasHeard: Bool) {

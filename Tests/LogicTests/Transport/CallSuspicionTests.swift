@@ -36,7 +36,7 @@ struct CallSuspicionTests {
         Self.culprits((0..<2 * enough).map(look))
     }
 
-    @Test("Those from which one call has read for three seconds, and passed nothing on")
+    @Test("A connection is suspected if one call has read from it for three seconds, and passed nothing on")
     func found() {
         let culprits = Self.culprits { look in
             Look(read: [3: Self.busy(look), 4: 1_000_000...1_000_000, 5: Int64(look)...Int64(look)])
@@ -58,17 +58,17 @@ struct CallSuspicionTests {
         return culprits(looks).reduce([]) { $0.union($1) }
     }
 
-    @Test("Those as well that let calls return now and then", arguments: [6, 10, 20, 40])
+    @Test("A connection that lets calls return now and then is suspected as well", arguments: [6, 10, 20, 40])
     func bursts(length: Int) {
         #expect(Self.culprits(inCallsOf: length) == [3])
     }
 
-    @Test("Nobody whose calls take little of the time", arguments: [(10, 30), (20, 80), (2, 0)])
+    @Test("A connection whose calls take little of the time isn't suspected", arguments: [(10, 30), (20, 80), (2, 0)])
     func fewBursts(length: Int, pause: Int) {
         #expect(Self.culprits(inCallsOf: length, pause: pause).isEmpty)
     }
 
-    @Test("Not a connection that has the number of one that was closed")
+    @Test("A connection that has the number of one that was closed isn't suspected")
     func forgotten() {
         var suspicion = CallSuspicion()
         var now = MonotonicTime(nanoseconds: 0)
@@ -80,7 +80,7 @@ struct CallSuspicionTests {
         }
     }
 
-    @Test("Not those from which less is read than that")
+    @Test("A connection from which little is read isn't suspected")
     func slow() {
         let culprits = Self.culprits { look in
             let count = Int64(look) * (CallSuspicion.least - 1)
@@ -89,7 +89,10 @@ struct CallSuspicionTests {
         #expect(culprits.allSatisfy { $0.isEmpty })
     }
 
-    @Test("Nobody while libcurl is called again and again, or isn't called", arguments: [2, 0] as [UInt64])
+    @Test(
+        "No connection is suspected while libcurl is called again and again, or isn't called",
+        arguments: [2, 0] as [UInt64]
+    )
     func otherCalls(step: UInt64) {
         let culprits = Self.culprits { look in
             // Even outside of libcurl.
@@ -98,7 +101,7 @@ struct CallSuspicionTests {
         #expect(culprits.allSatisfy { $0.isEmpty })
     }
 
-    @Test("Nobody while what is read is passed on, of which a part may be frames")
+    @Test("No connection is suspected while what is read is passed on, of which a part may be frames")
     func passing() {
         let culprits = Self.culprits { look in
             let count = Int64(look) * 100_000
@@ -107,13 +110,13 @@ struct CallSuspicionTests {
         #expect(culprits.allSatisfy { $0.isEmpty })
     }
 
-    @Test("What was passed on before the call doesn't count")
+    @Test("Bytes that were passed on before the call don't count")
     func passedBefore() {
         let culprits = Self.culprits { Look(passed: 1_000_000_000, read: [3: Self.busy($0)]) }
         #expect(culprits.last == [3])
     }
 
-    @Test("Of a figure that isn't exact, the least counts")
+    @Test("The least value of an inexact figure counts")
     func inexact() {
         let culprits = Self.culprits { look in
             Look(read: [3: Self.busy(look).lowerBound...Self.busy(look).upperBound + 1])

@@ -19,17 +19,17 @@ struct ConnectionEndpointsTests {
         return (found, looks)
     }
 
-    @Test("The one that libcurl last wanted watched is found at the first look, however many are open")
+    @Test("The socket that libcurl last wanted watched is found at the first look, however many are open")
     func guessed() throws {
         #expect(try Self.find(700, guess: 700) == (700, 1))
     }
 
-    @Test("Another is found all the same", arguments: [nil, 3, 5000] as [Int32?])
+    @Test("Another socket is found all the same", arguments: [nil, 3, 5000] as [Int32?])
     func notGuessed(guess: Int32?) throws {
         #expect(try Self.find(700, guess: guess).found == 700)
     }
 
-    @Test("One that isn't open isn't found, even if its number is guessed")
+    @Test("A socket that isn't open isn't found, even if its number is guessed")
     func closed() throws {
         #expect(try Self.find(2000, guess: 2000).found == nil)
     }

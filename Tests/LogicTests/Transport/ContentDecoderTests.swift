@@ -87,7 +87,7 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "One that isn't what its coding says fails, and the error names the coding",
+        "A body that isn't what its coding says fails, and the error names the coding",
         arguments: ContentCoding.allCases
     )
     func damaged(coding: ContentCoding) throws {
@@ -100,7 +100,7 @@ struct ContentDecoderTests {
         #expect(error.description.contains(coding.rawValue) && error.description.contains(text))
     }
 
-    @Test("Flipped bits end in an error or in something else, and in nothing worse", arguments: forms.indices)
+    @Test("Flipped bits end in an error or in other content, and in nothing worse", arguments: forms.indices)
     func flipped(form: Int) throws {
         let (codings, coded) = Self.forms[form]
         var generator = SystemRandomNumberGenerator()
@@ -132,7 +132,7 @@ struct ContentDecoderTests {
         #expect(try Self.decode([storedGzip(Data())], from: [.zstd, .gzip]).body.isEmpty)
     }
 
-    @Test("What follows the end of the coded data is dropped", arguments: forms.indices)
+    @Test("Bytes after the end of the coded data are dropped", arguments: forms.indices)
     func trailingGarbage(form: Int) throws {
         let (codings, coded) = Self.forms[form]
         for garbage in [Data([0]), Data([0x1F]), Data([0x28, 0xB5, 0x2F]), Data("garbage".utf8), Data(count: 100_000)] {
@@ -186,7 +186,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("The bombs decode to what they say")
+    @Test("The samples of bombs decode to as much as they say")
     func bombs() throws {
         let brotli = Bombs.brotli(mebibytes: 32)
         #expect(brotli.coded.count < 64)
@@ -197,7 +197,7 @@ struct ContentDecoderTests {
         #expect(try Self.decode([gzip.coded], from: [.gzip, .gzip], room: { 1 << 20 }).body.count == gzip.length)
     }
 
-    @Test("It is known before the first step whether one may take long")
+    @Test("A decoder knows before its first step whether one may take long")
     func long() throws {
         func mayTakeLong(_ codings: [ContentCoding], _ coded: Data) throws -> Bool {
             let decoder = try ContentDecoder(codings)
@@ -218,7 +218,7 @@ struct ContentDecoderTests {
 
     // MARK: - What is offered
 
-    @Test("Names are known in any case, and gzip by its old one")
+    @Test("Codings' names are known in any case, and gzip by its old one")
     func names() {
         #expect(
             ["GZip", "x-gzip", "Deflate", "BR", "zstd"].map { ContentCoding(name: $0) } == [

@@ -41,13 +41,13 @@ struct CurlQuirksTests {
         ),
     ]
 
-    @Test("Each version has its own", arguments: versions)
+    @Test("Each version of libcurl has its own quirks", arguments: versions)
     func quirks(version: CurlVersion, expected: Set<String>) {
         let found = Mirror(reflecting: CurlQuirks(version: version)).children.filter { $0.value as? Bool == true }
         #expect(Set(found.compactMap(\.label)) == expected)
     }
 
-    @Test("Those of the linked libcurl are its version's")
+    @Test("The linked libcurl has its version's quirks")
     func current() {
         #expect(CurlQuirks.current == CurlQuirks(version: CurlLibrary.version))
     }

@@ -21,7 +21,7 @@ struct DeadlineTests {
         return log.entries
     }
 
-    @Test("They fire in order of time, and none before its time")
+    @Test("Deadlines fire in order of time, and none before its time")
     func order() {
         var queue = DeadlineQueue()
         let deadlines = ["a", "b", "c"].map(deadline)

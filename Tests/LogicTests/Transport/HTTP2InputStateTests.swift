@@ -15,7 +15,7 @@ struct HTTP2InputStateTests {
         }
     }
 
-    @Test("Once after each of a few writes, and no more for those of others, which may write for hours")
+    @Test("Input is read after each of a few writes, and no more for those of others, which may write for hours")
     func writes() {
         var input = HTTP2InputState()
         input.bodyEnded()
@@ -25,7 +25,7 @@ struct HTTP2InputStateTests {
         #expect(few + all == HTTP2InputState.maximumReads)
     }
 
-    @Test("As often again when the handler says once more that nothing follows, or the body is sent again")
+    @Test("Input is read as often again when the body ends again, or is sent again")
     func again() {
         var input = HTTP2InputState()
         input.bodyEnded()

@@ -6,7 +6,7 @@ import Testing
 struct HandshakeDecisionsTests {
     private var decisions = HandshakeDecisions()
 
-    @Test("It is about whole chains: their certificates, and the order of these")
+    @Test("A decision is about a whole chain of certificates, in their order")
     mutating func chains() {
         #expect(decisions.trust(in: [[1, 2], [3]]) == nil)
         decisions.note(.ifVerified, in: [[1, 2], [3]])
@@ -17,7 +17,7 @@ struct HandshakeDecisionsTests {
         for other in others { #expect(decisions.trust(in: other) == nil, "\(other)") }
     }
 
-    @Test("What was accepted whatever verification says remains so")
+    @Test("A chain that was accepted whatever verification says remains so")
     mutating func always() {
         for trust in [HandshakeDecisions.Trust.ifVerified, .always, .ifVerified] { decisions.note(trust, in: [[1]]) }
         #expect(decisions.trust(in: [[1]]) == .always)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Heads of paused transfers")
 struct HeldHeadTests {
-    @Test("A handle without a connection of HTTP/2 leaves them to libcurl")
+    @Test("A handle without a connection of HTTP/2 leaves the heads of paused transfers to libcurl")
     func notShared() throws {
         let easy = try #require(EasyHandle())
         #expect(HeldHead(for: easy) == nil)
@@ -13,7 +13,7 @@ struct HeldHeadTests {
         #expect(verdict == .pause)
     }
 
-    @Test("More than any handler accepts ends the transfer")
+    @Test("A held head that is larger than any handler accepts ends the transfer")
     func endless() throws {
         let easy = try #require(EasyHandle())
         easy.sharing.priorKnowledge = .begins

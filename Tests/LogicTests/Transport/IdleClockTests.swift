@@ -6,7 +6,7 @@ import Testing
 struct IdleClockTests {
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
-    @Test("Connections are kept for their lifetime, the handle without any for a moment")
+    @Test("Connections are kept for their lifetime, and a handle without any for a moment")
     func lifetimes() {
         var clock = IdleClock(lifetime: .seconds(118))
         clock.connectionBegan()
@@ -19,7 +19,7 @@ struct IdleClockTests {
         #expect(clock.end == Self.start + .seconds(1))
     }
 
-    @Test("A lifetime shorter than that moment holds for both")
+    @Test("A lifetime shorter than a moment holds for connections and handle")
     func short() {
         var clock = IdleClock(lifetime: .milliseconds(1))
         clock.start(at: Self.start)

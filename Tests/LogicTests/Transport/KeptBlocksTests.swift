@@ -38,12 +38,12 @@ struct KeptBlocksTests {
         }
     }
 
-    @Test("Small and large ones are left to the C library", arguments: [0, 1, 1024, 20_481, Int.max])
+    @Test("Small and large blocks are left to the C library", arguments: [0, 1, 1024, 20_481, Int.max])
     func others(size: Int) {
         #expect(KeptBlocks(limit: 1 << 20).block(of: size) == nil)
     }
 
-    @Test("No more is kept than the limit, nor a size that nobody wants, nor many of one")
+    @Test("No more is kept than the limit, nor a size that isn't wanted, nor many of one")
     func limits() throws {
         let blocks = KeptBlocks(limit: 20_000)
         let unwanted = try #require(malloc(5000))

@@ -14,13 +14,13 @@ struct MemberBoundaryTests {
         (.zstd, [0x60, 0x2A, 0x4D, 0x18], .other), (.zstd, [0x28, 0x2A], .other),
     ]
 
-    @Test("is another member only where a magic number is whole", arguments: cases)
+    @Test("What follows a member of coded data is another one only if its magic number is whole", arguments: cases)
     func whole(start: MemberBoundary, bytes: [UInt8], finding: Finding) {
         var boundary = start
         #expect(bytes.withUnsafeBytes { boundary.feed($0) } == finding)
     }
 
-    @Test("is found out just the same where the bytes come one by one", arguments: cases)
+    @Test("What follows a member of coded data is found even if its bytes come one by one", arguments: cases)
     func single(start: MemberBoundary, bytes: [UInt8], finding: Finding) {
         var boundary = start
         var last = Finding.undecided

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Monotonic time")
 struct MonotonicTimeTests {
-    @Test("It goes with the continuous clock")
+    @Test("Monotonic time goes with the continuous clock")
     func clock() {
         // Taken before and after, so that it can only be longer.
         let reference = ContinuousClock.now

@@ -5,7 +5,7 @@ import Testing
 @Suite("Hosts that are addresses to libcurl")
 struct NumericHostTests {
     @Test(
-        "Short and other forms are the address that libcurl connects to",
+        "An address in a short or other form is the one that libcurl connects to",
         arguments: ["127.1", "127.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1"]
     )
     func short(host: String) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What libcurl's options have an effect on")
 struct OptionEffectTests {
-    @Test("Each name in the list is one of libcurl's, where this one has it")
+    @Test("Each name in the lists is one of libcurl's, if this version has it")
     func names() {
         // Newer than the oldest libcurl that is supported.
         let newer = ["CA_CACHE_TIMEOUT", "MAXLIFETIME_CONN"]
@@ -22,7 +22,7 @@ struct OptionEffectTests {
         #expect(try #require(NamedOption(name)).effect == .exchange)
     }
 
-    @Test("What a list of authorities or certificates is about is trust; a proxy's isn't the server's")
+    @Test("Options with authorities or certificates affect trust, and a proxy's don't affect the server's")
     func trust() throws {
         for name in ["CAINFO", "CAINFO_BLOB", "CAPATH", "CRLFILE", "ISSUERCERT_BLOB", "SSL_VERIFYSTATUS"] {
             #expect(try #require(NamedOption(name)).effect == .trust, "\(name)")
@@ -30,7 +30,7 @@ struct OptionEffectTests {
         #expect(try #require(NamedOption("PROXY_CAINFO")).effect == .connection)
     }
 
-    @Test("The documentation lists the same")
+    @Test("The documentation lists the options of each effect")
     func page() throws {
         let page = Products.sources.appendingPathComponent(
             "Sources/CurlNetworking/CurlNetworking.docc/EscapeHatches.md"

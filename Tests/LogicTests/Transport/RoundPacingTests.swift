@@ -6,7 +6,7 @@ import Testing
 struct RoundPacingTests {
     private static let start = MonotonicTime(nanoseconds: 5_000_000_000)
 
-    @Test("After some rounds, however short they are")
+    @Test("Sockets are polled after some rounds, however short they are")
     func manyRounds() {
         var pacing = RoundPacing()
         for _ in 0..<3 {
@@ -15,7 +15,7 @@ struct RoundPacingTests {
         }
     }
 
-    @Test("After some time since the last poll, or since the first round without one, however few there were")
+    @Test("Sockets are polled after some time without a poll, however few rounds there were")
     func longRounds() {
         var pacing = RoundPacing()
         let times: [Duration] = [.zero, .microseconds(999), .milliseconds(1), .seconds(1)]
@@ -49,7 +49,7 @@ struct RoundPacingTests {
         return rounds
     }
 
-    @Test("Where waiting was in vain, the next rounds don't wait, twice as many each time, up to a limit")
+    @Test("After a wait in vain the next rounds don't wait, twice as many each time, up to a limit")
     func waiting() {
         var pacing = WaitPacing()
         var penalties = [Self.penalty(&pacing)]

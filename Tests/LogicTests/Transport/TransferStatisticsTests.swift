@@ -17,7 +17,7 @@ struct TransferStatisticsTests {
         return statistics
     }
 
-    @Test("They are the loop's where that is as late as libcurl's")
+    @Test("The times are the loop's if they are as late as libcurl's")
     func later() {
         let statistics = statistics(
             connected: .seconds(1),
@@ -31,7 +31,7 @@ struct TransferStatisticsTests {
         #expect(statistics.total == .seconds(5))
     }
 
-    @Test("Nothing is earlier than the connection, though the loop stood still when that was made", arguments: [1, 2])
+    @Test("No time is earlier than the connection, though the loop stood still when that was made", arguments: [1, 2])
     func standingStill(handshakes: Int) {
         let made = Duration.seconds(3)
         let statistics = statistics(
@@ -46,7 +46,7 @@ struct TransferStatisticsTests {
         #expect(statistics.total == made)
     }
 
-    @Test("What hasn't happened has no time")
+    @Test("An event that hasn't happened has no time")
     func unanswered() {
         let statistics = statistics(connected: .seconds(1), sent: nil, answered: nil, end: .zero)
         #expect(statistics.requestStarted == nil && statistics.responseStarted == nil)

@@ -9,7 +9,7 @@ struct TunnelAnswerTests {
         (0..<count).allSatisfy { _ in answer.progressed(at: place) }
     }
 
-    @Test("So much of it may come within one call into libcurl, and no more")
+    @Test("Only so much of a proxy's answer may come within one call into libcurl")
     func limit() {
         var answer = TunnelAnswer()
         let mayGoOn = Self.progress(&answer, TunnelAnswer.maximumBytes, at: 1)

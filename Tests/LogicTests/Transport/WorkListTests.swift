@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Work lists")
 struct WorkListTests {
-    @Test("What is taken comes in order, and what comes meanwhile waits for the next turn")
+    @Test("Work is taken in order, and what comes meanwhile waits for the next turn")
     func turns() {
         var list = WorkList<Int>()
         #expect(list.isEmpty)
@@ -33,7 +33,7 @@ struct WorkListTests {
         #expect(list.take() == [3])
     }
 
-    @Test("Its memory serves again")
+    @Test("A work list's memory is used again")
     func memory() {
         var list = WorkList<Int>()
         func turn() -> UnsafePointer<Int>? {

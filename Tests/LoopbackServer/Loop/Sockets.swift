@@ -35,7 +35,7 @@ enum Sockets {
         return descriptor
     }
 
-    /// One that doesn't listen yet. If the port isn't reusable, nobody else can have it.
+    /// One that doesn't listen yet. If the port isn't reusable, no other socket can have it.
     static func bound(host: String, port: Int, isReusable: Bool) throws -> Int32 {
         guard let number = UInt16(exactly: port) else { throw LoopbackServer.SocketError(call: "bind", code: EINVAL) }
         let family = host.contains(":") ? AF_INET6 : AF_INET
@@ -45,7 +45,7 @@ enum Sockets {
         do {
             var on: Int32 = isReusable ? 1 : 0
             setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-            // Of its connections. By itself it grows to 32 MiB while the server is slow, and a client has sent what nobody has read.
+            // Of its connections. By itself it grows to 32 MiB while the server is slow, and a client has sent what isn't read yet.
             var receiveBuffer: Int32 = 64 << 10
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
             try bind(descriptor, family: family, host: host, port: number)

@@ -18,11 +18,11 @@ package final class TLSNginx: Sendable {
         case showing(TLSSite.Certificate)
         /// Speaks at most TLS 1.2.
         case old
-        /// Speaks TLS 1.1, as nobody should.
+        /// Speaks TLS 1.1, as no server should.
         case ancient
         /// Speaks only TLS 1.3.
         case new
-        /// Speaks HTTP/2 to whoever offers it.
+        /// Speaks HTTP/2 to clients that offer it.
         case http2
         /// Demands a certificate signed by `authority`; finishes the handshake even without one.
         case asking

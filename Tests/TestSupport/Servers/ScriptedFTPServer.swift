@@ -21,12 +21,10 @@ package final class ScriptedFTPServer: Sendable {
         package var commands: [String] = []
         package var stored: [Data] = []
         fileprivate var connectionCount = 0
-        fileprivate var sockets: [Int32] = []
-        fileprivate var isStopped = false
     }
 
-    package let port: Int
-    private let listener: Int32
+    package var port: Int { sockets.port }
+    private let sockets: ServerSockets
     private let content: Data
     private let passiveAddress: String
     private let opening: String
@@ -42,25 +40,15 @@ package final class ScriptedFTPServer: Sendable {
         opening: String = "150 Here it comes",
         script: @escaping @Sendable (String) -> Answer? = { _ in nil }
     ) throws {
-        (listener, self.port) = try ListeningSocket.open(port: port, backlog: 64, for: "FTP")
+        sockets = try ServerSockets(port: port, backlog: 64, for: "FTP")
         self.content = content
         self.passiveAddress = passiveAddress
         self.opening = opening
         self.script = script
-        let thread = Thread { [self] in
-            while true {
-                let connection = accept(listener, nil, nil)
-                guard connection >= 0 else { return }
-                let isStopped = state.update { state in
-                    state.connectionCount += 1
-                    state.sockets.append(connection)
-                    return state.isStopped
-                }
-                if isStopped { return }
-                Thread { self.serve(connection) }.start()
-            }
+        sockets.acceptAll { [self] connection in
+            state.update { $0.connectionCount += 1 }
+            Thread { self.serve(connection) }.start()
         }
-        thread.start()
     }
 
     package func url(_ path: String = "/file") -> URL {
@@ -79,11 +67,7 @@ package final class ScriptedFTPServer: Sendable {
     }
 
     package func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        for socket in state.update({ state in
-            state.isStopped = true
-            return state.sockets
-        }) { shutdown(socket, Int32(SHUT_RDWR)) }
+        sockets.stop()
     }
 
     // MARK: - One connection
@@ -134,7 +118,7 @@ package final class ScriptedFTPServer: Sendable {
     private func transfer(_ isStoring: Bool, _ offset: Int, _ listener: Int32) {
         let descriptor = accept(listener, nil, nil)
         guard descriptor >= 0 else { return }
-        state.update { $0.sockets.append(descriptor) }
+        sockets.keep(descriptor)
         if isStoring {
             var (received, isOver) = (Data(), false)
             var buffer = [UInt8](repeating: 0, count: 65536)

@@ -49,13 +49,11 @@ package final class ScriptedHTTP2Server: Sendable {
         package var bodies: [Int: Data] = [:]
         /// How many requests were refused because of the limit of streams.
         package var refusals = 0
-        fileprivate var sockets: [Int32] = []
-        fileprivate var isStopped = false
     }
 
-    package let port: Int
+    package var port: Int { sockets.port }
     package let state = Watched(State())
-    private let listener: Int32
+    private let sockets: ServerSockets
     private let maximumStreams: UInt32
     private let refusesMore: Bool
     private let window: UInt32?
@@ -76,30 +74,23 @@ package final class ScriptedHTTP2Server: Sendable {
         laterAnswer: Data? = nil,
         script: @escaping @Sendable (Request) -> [Step]
     ) throws {
-        (listener, port) = try ListeningSocket.open(backlog: 4096, for: "HTTP/2")
+        sockets = try ServerSockets(backlog: 4096, for: "HTTP/2")
         self.maximumStreams = maximumStreams
         self.refusesMore = refusesMore
         self.window = window
         self.laterAnswer = laterAnswer
         self.script = script
-        let thread = Thread { [self] in
-            while true {
-                let socket = accept(listener, nil, nil)
-                guard socket >= 0 else { return }
-                // Small frames don't wait for each other.
-                var isOn: Int32 = 1
-                setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
-                let (number, isStopped) = state.update { state in
-                    state.sockets.append(socket)
-                    state.connections += 1
-                    return (state.connections, state.isStopped)
-                }
-                if isStopped { return }
-                let connection = Connection(socket: socket, number: number)
-                Thread { self.serve(connection) }.start()
+        sockets.acceptAll { [self] socket in
+            // Small frames don't wait for each other.
+            var isOn: Int32 = 1
+            setsockopt(socket, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+            let number = state.update { state in
+                state.connections += 1
+                return state.connections
             }
+            let connection = Connection(socket: socket, number: number)
+            Thread { self.serve(connection) }.start()
         }
-        thread.start()
     }
 
     package func url(_ path: String = "/") -> URL {
@@ -107,11 +98,7 @@ package final class ScriptedHTTP2Server: Sendable {
     }
 
     package func stop() {
-        shutdown(listener, Int32(SHUT_RDWR))
-        for socket in state.update({ state in
-            state.isStopped = true
-            return state.sockets
-        }) { shutdown(socket, Int32(SHUT_RDWR)) }
+        sockets.stop()
     }
 
     // MARK: - Answers

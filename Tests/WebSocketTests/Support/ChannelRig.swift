@@ -30,7 +30,7 @@ final class ChannelRig: @unchecked Sendable {
     ) async throws {
         self.recorder = recorder
         ownsMulti = other == nil
-        try await onLoop { [self] in
+        try await Self.loop.perform { [self] in
             let multi = try other?.multi ?? Multi(loop: Self.loop, limits: limits)
             self.multi = multi
             var options = ChannelOptions(url: url.absoluteString, .none)
@@ -47,10 +47,10 @@ final class ChannelRig: @unchecked Sendable {
     /// Calls `body` on the loop.
     @discardableResult
     func perform<Result: Sendable>(_ body: @escaping @Sendable (Channel) -> Result) async -> Result? {
-        try? await onLoop { [self] in channel.map(body) }
+        await Self.loop.perform { [self] in channel.map(body) }
     }
 
-    /// How many rounds the loop begins while nobody asks anything of it, up to `most`, in 200 ms.
+    /// How many rounds the loop begins while nothing is asked of it, up to `most`, in 200 ms.
     func rounds(upTo most: Int) async -> Int {
         let count = Watched(0)
         let isOver = Watched(false)
@@ -79,7 +79,7 @@ final class ChannelRig: @unchecked Sendable {
 
     /// As if libcurl had said so.
     func runOutOfMemory() async {
-        _ = try? await onLoop { [self] in multi?.ranOutOfMemory() }
+        await Self.loop.perform { [self] in multi?.ranOutOfMemory() }
     }
 
     func close() async {
@@ -88,15 +88,9 @@ final class ChannelRig: @unchecked Sendable {
     }
 
     func closeMulti() async {
-        _ = try? await onLoop { [self] in
+        await Self.loop.perform { [self] in
             multi?.close()
             multi = nil
-        }
-    }
-
-    private func onLoop<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-        try await withCheckedThrowingContinuation { continuation in
-            Self.loop.submit { continuation.resume(with: Swift.Result { try body() }) }
         }
     }
 }

@@ -21,7 +21,7 @@ struct HTTP2ResumableUploadTests {
         return .headers(Server.trailers(fields + offset), ends: true)
     }
 
-    @Test("A server that announces itself without end is stopped")
+    @Test("A server that sends 104s without end over HTTP/2 is stopped")
     func endless() async throws {
         let offer = Server.Step.headers(
             Server.trailers([

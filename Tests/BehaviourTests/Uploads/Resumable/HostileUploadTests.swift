@@ -7,7 +7,7 @@ import Testing
 @Suite("Servers that lie about uploads", .timeLimit(.minutes(1)))
 struct HostileUploadTests {
     @Test(
-        "What the server says it has makes no sense: the upload fails, and nothing of it is sent",
+        "A server whose offset makes no sense fails the upload, and gets nothing of it",
         arguments: [
             ["Upload-Offset": "1000001"], ["Upload-Offset": "-5"], ["Upload-Offset": "garbage"], [:],
             ["Upload-Offset": "300000", "Upload-Complete": "?1"], ["Upload-Offset": "300000", "Upload-Length": "5"],
@@ -60,7 +60,7 @@ struct HostileUploadTests {
         #expect(error.uploadTaskResumeData != nil)
     }
 
-    @Test("A resource at another origin gets nothing: neither credentials nor anything else")
+    @Test("A resource at another origin gets neither credentials nor anything else")
     func otherOrigin() async throws {
         let other = try LoopbackServer { _ in .status(204).header("Upload-Offset", "0") }
         defer { other.stop() }
@@ -91,7 +91,7 @@ struct HostileUploadTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("A server that announces itself without end is stopped")
+    @Test("A server that sends 104s without end is stopped")
     func endless() async throws {
         let delegate = UploadDelegate()
         let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
@@ -103,7 +103,7 @@ struct HostileUploadTests {
         #expect(try await delegate.completion()?.code == .badServerResponse)
     }
 
-    @Test("A server that announces itself without end while it gets the rest is stopped, too")
+    @Test("A server that sends 104s without end while it gets the rest is stopped")
     func endlessDuringRest() async throws {
         let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
         let rig = try UploadRig(cuts: [300]) { request in
@@ -179,7 +179,7 @@ struct HostileUploadTests {
         #expect(rig.delegate.record.value.streams == (kind == .stream ? [0, 0] : []))
     }
 
-    @Test("A redirect of the question is followed as any other is, and the rest is sent there")
+    @Test("A redirect of the request for the offset is followed, and the rest is sent there")
     func redirects() async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in
             request.method == "HEAD" && request.query == nil ? .redirect(to: "/uploads/1?moved", status: 308) : nil
@@ -195,7 +195,7 @@ struct HostileUploadTests {
         )
     }
 
-    @Test("A redirect of the rest takes it there", arguments: [307, 308], UploadRig.Kind.allCases)
+    @Test("A redirect of the request with the rest is followed", arguments: [307, 308], UploadRig.Kind.allCases)
     func redirectOfRest(status: Int, kind: UploadRig.Kind) async throws {
         let rig = try UploadRig(cuts: [300_000]) { request in
             request.method == "PATCH" && request.query == nil
@@ -214,7 +214,7 @@ struct HostileUploadTests {
         #expect(rig.delegate.record.value.streams == (kind == .stream ? [0, 300_000, 300_000] : []))
     }
 
-    @Test("A redirect of the rest to what came of the upload is asked for that, without a body")
+    @Test("A redirect of the rest to the upload's result is followed without a body")
     func redirectToResult() async throws {
         for kind in UploadRig.Kind.allCases {
             let rig = try UploadRig(cuts: [300_000]) { request in
@@ -233,7 +233,7 @@ struct HostileUploadTests {
         }
     }
 
-    @Test("A redirect to another origin takes no credentials there")
+    @Test("A redirect of a resumable upload to another origin takes no credentials there")
     func redirectElsewhere() async throws {
         let other = LoopbackServer.ResumableUpload(path: "/there")
         let otherServer = try LoopbackServer(answering: .atHead) { other.respond(to: $0) }
@@ -251,7 +251,7 @@ struct HostileUploadTests {
         #expect(other.content == UploadRig.content)
     }
 
-    @Test("Challenges to the question and to the rest are answered")
+    @Test("Challenges to the request for the offset and to the rest are answered")
     func challenges() async throws {
         let credential = URLCredential(user: "user", password: "password", persistence: .none)
         let rig = try UploadRig(cuts: [300_000], credential: credential) { request in

@@ -82,7 +82,7 @@ struct ResumableUploadTests {
         #expect(task.countOfBytesSent == 1_000_000 && task.progress.fractionCompleted == 1)
     }
 
-    @Test("After a loss within the task, too: the counters never go back, and bytes that are sent again count once")
+    @Test("After a lost connection the counters never go back, and bytes that are sent again count once")
     func progressWithinTask() async throws {
         let rig = try UploadRig(cuts: [300_000])
         defer { rig.stop() }
@@ -153,9 +153,7 @@ struct ResumableUploadTests {
         #expect(upload.body == data.body)
     }
 
-    @Test(
-        "Nothing is offered for an empty body, by another method, where the session or the program doesn't want it, nor by data tasks"
-    )
+    @Test("No resumption is offered for an empty body, DELETE or a data task, nor if program or session rules it out")
     func notOffered() async throws {
         let rig = try Rig { _ in .text("ok") }
         defer { rig.stop() }
@@ -190,7 +188,7 @@ struct ResumableUploadTests {
         #expect(rig.server.requestCount == 1)
     }
 
-    @Test("An upload whose answer was lost ends with the answer to the question")
+    @Test("An upload whose answer was lost ends with the answer to the request for its offset")
     func answerLost() async throws {
         let rig = try UploadRig(cuts: [1_000_000]) { request in
             guard request.method == "HEAD" else { return nil }
@@ -313,7 +311,7 @@ struct ResumableUploadTests {
         #expect((response as? HTTPURLResponse)?.statusCode == 200 && rig.upload.content == UploadRig.content)
     }
 
-    @Test("Where only the end is missing, the server gets an empty rest")
+    @Test("A server that misses only the end of an upload gets an empty rest")
     func emptyRest() async throws {
         for kind in UploadRig.Kind.allCases {
             let rig = try UploadRig(version: kind == .stream ? 3 : 8, cuts: [1_000_000])

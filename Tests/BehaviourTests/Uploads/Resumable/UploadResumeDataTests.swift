@@ -47,7 +47,7 @@ struct UploadResumeDataTests {
         #expect(rig.requests == ["POST /files", "HEAD /uploads/1", "PATCH /uploads/1"])
     }
 
-    @Test("With a handler, and with an async call")
+    @Test("A paused upload can be resumed with a handler, and with an async call")
     func otherForms() async throws {
         for isAsync in [true, false] {
             let rig = try UploadRig(heldAt: 300_000)
@@ -120,7 +120,7 @@ struct UploadResumeDataTests {
         try await eventually { !rig.directory.content.contains(where: kept.contains) }
     }
 
-    @Test("One that is paused again gives the newest", arguments: UploadRig.Kind.allCases)
+    @Test("A resumed upload that is paused again gives new resume data", arguments: UploadRig.Kind.allCases)
     func pausedAgain(kind: UploadRig.Kind) async throws {
         let rig = try UploadRig(heldAt: 300_000, heldAgainAt: 700_000)
         defer { rig.stop() }
@@ -180,7 +180,7 @@ struct UploadResumeDataTests {
     }
 
     @Test(
-        "Nor is there resume data for a task that is paused then, unless its body is a stream",
+        "An upload whose body another task has ended with can't be paused, unless its body is a stream",
         arguments: UploadRig.Kind.allCases
     )
     func pausedTooLate(kind: UploadRig.Kind) async throws {

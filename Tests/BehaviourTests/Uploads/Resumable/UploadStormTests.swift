@@ -8,7 +8,7 @@ import Testing
 /// random moments: while the server is asked, before it is asked again, while the rest is sent, while the delegate is asked for a stream.
 @Suite("Resumable uploads that are interrupted at random moments", .timeLimit(.minutes(2)))
 struct UploadStormTests {
-    @Test("Each ends once, goes on where it left resume data, and leaves no file behind")
+    @Test("Interrupted uploads end once each, go on where they left resume data, and leave no file behind")
     func storm() async throws {
         let storm = try UploadStorm()
         defer { storm.server.stop() }
@@ -68,7 +68,7 @@ private final class UploadStorm: Sendable {
             case ("PATCH", 0...3): return .text("done").header("Upload-Complete", "?1").after([.waitForBody])
             case ("PATCH", 4): return .status(409).after([.waitForBody])
             case ("HEAD", 7), ("PATCH", 5...6), ("POST", 0):
-                // Nobody has to wait for another request.
+                // No request has to wait for another.
                 log.update { $0.uploads[name]?.requests += 100 }
                 return .never
             case ("POST", _):

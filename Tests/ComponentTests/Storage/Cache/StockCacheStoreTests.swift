@@ -42,7 +42,7 @@ struct StockCacheStoreTests {
         }
     }
 
-    @Test("What was looked for in vain isn't looked for again for a second, unless somebody relies on it")
+    @Test("A response that wasn't found isn't looked for again for a second, unless a task relies on it")
     func absent() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         #expect(known(store) == nil)
@@ -52,14 +52,14 @@ struct StockCacheStoreTests {
         #expect(known(store, isMuchLater: true) == nil)
     }
 
-    @Test("In an empty cache nothing is looked for")
+    @Test("Nothing is looked for in an empty cache")
     func empty() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         _ = try await Self.lookUp(store)
         #expect(known(store, "http://example.com/other") == "")
     }
 
-    @Test("What somebody else stores is noticed within a second")
+    @Test("A response that the program itself stores is noticed within a second")
     func foreign() async throws {
         let cache = Self.cache()
         let store = StockCacheStore.store(over: cache)
@@ -70,7 +70,7 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store)?.data == Data("x".utf8))
     }
 
-    @Test("What is stored is there at once, and after it was written")
+    @Test("A stored response is there at once, and after it was written")
     func stored() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         _ = try await Self.lookUp(store)
@@ -86,7 +86,7 @@ struct StockCacheStoreTests {
         #expect(found.head["etag"] == "\"a\"")
     }
 
-    @Test("What is removed is gone at once, and stays so")
+    @Test("A removed response is gone at once, and stays so")
     func removed() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         try store.store(Self.response("x"))
@@ -100,7 +100,7 @@ struct StockCacheStoreTests {
     }
 
     @Test(
-        "What is removed is gone in every spelling of its URL, which the stock cache takes for others",
+        "A removed response is gone in every spelling of its URL, which the stock cache takes for others",
         arguments: ["http://example.com", "http://example.com:80", "http://example.com:80/", "HTTP://EXAMPLE.com/"]
     )
     func spellings(url: String) throws {
@@ -117,7 +117,10 @@ struct StockCacheStoreTests {
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
-    @Test("What is removed or replaced while it is looked for isn't found any more", arguments: ["", "all", "y"])
+    @Test(
+        "A response that is removed or replaced while it is looked for isn't found any more",
+        arguments: ["", "all", "y"]
+    )
     func overtaken(change: String) async throws {
         let cache = SlowCache()
         let store = StockCacheStore.store(over: cache)
@@ -144,7 +147,7 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store)?.data == Data("1000".utf8))
     }
 
-    @Test("What is too much to be stored removes what it would replace")
+    @Test("A response that is too large to be stored removes the one that it would replace")
     func tooMuch() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         try store.store(Self.response("x"))
@@ -155,7 +158,7 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store) == nil)
     }
 
-    @Test("What shares the stock cache's key answers only its own URL")
+    @Test("Responses that share the stock cache's key answer only their own URLs")
     func collisions() async throws {
         let store = StockCacheStore.store(over: Self.cache())
         try store.store(Self.response("x", Self.url + "?1"))
@@ -164,7 +167,7 @@ struct StockCacheStoreTests {
         #expect(try await Self.lookUp(store, Self.url + "?1") != nil)
     }
 
-    @Test("One cache has one store, for as long as anybody uses it")
+    @Test("One cache has one store, for as long as it is used")
     func identity() {
         let cache = Self.cache()
         let store = StockCacheStore.store(over: cache)
@@ -182,7 +185,7 @@ struct StockCacheStoreTests {
         #expect(known(store) == nil)
     }
 
-    @Test("It is told of a removal even if it had nothing")
+    @Test("A subclass of the program's is told of a removal even if it had nothing")
     func subclassRemoval() async throws {
         let cache = ToldCache()
         let store = StockCacheStore.store(over: cache)

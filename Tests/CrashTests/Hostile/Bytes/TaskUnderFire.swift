@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// `make fuzz` gives it what libFuzzer invents; `HostileBytesTests` gives it what is in the corpus.
 final class TaskUnderFire: Sendable {
-    /// The most that a task takes of a body, in bytes: a few bytes can inflate to gigabytes, and nobody waits for them.
+    /// The most that a task takes of a body, in bytes: a few bytes can inflate to gigabytes, and no test waits for them.
     private static let maximumReceived: Int64 = 8 * 1024 * 1024
     /// The most redirects that a task follows: each meets the same bytes, and says nothing that two haven't said.
     private static let maximumRedirects = 2
@@ -15,7 +15,7 @@ final class TaskUnderFire: Sendable {
     private let server = ByteServer()
     private let witness = Witness()
     private let session: URLSession
-    /// Of partial files, from which nobody goes on.
+    /// Of partial files, which no task resumes from.
     private let directory = FileManager.default.temporaryDirectory.appendingPathComponent("fire-\(UUID().uuidString)")
 
     init(_ version: CurlOptions.HTTPVersion) {

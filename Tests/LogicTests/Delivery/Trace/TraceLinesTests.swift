@@ -11,7 +11,7 @@ struct TraceLinesTests {
         "GET / HTTP/1.1", "Host: a", "Authorization: Basic <redacted>", "Cookie: <redacted>", " <redacted>", "X: y", "",
     ]
 
-    @Test("However they are cut, the lines are the same", arguments: TraceLines.Stream.allCases)
+    @Test("However the trace's bytes are cut, its lines are the same", arguments: TraceLines.Stream.allCases)
     func cuts(stream: TraceLines.Stream) {
         guard stream != .text else { return }
         let bytes = Array(Self.head.utf8)
@@ -56,14 +56,14 @@ struct TraceLinesTests {
         #expect(rest.map(\.0) == [.headerOut])
     }
 
-    @Test("Nothing is taken out where that isn't wanted")
+    @Test("Nothing is taken out of the lines if that isn't wanted")
     func unredacted() {
         var lines = TraceLines(nil)
         let result = Array(Self.head.utf8).withUnsafeBytes { lines.lines(of: $0, in: .headerIn) }
         #expect(result.joined(separator: "\r\n") + "\r\n" == Self.head)
     }
 
-    @Test("The streams don't mix")
+    @Test("The lines of different streams don't mix")
     func streams() {
         var lines = TraceLines(TraceRedactionTests.redaction)
         #expect(Array("Cookie: a\r\n".utf8).withUnsafeBytes { lines.lines(of: $0, in: .headerIn) }.count == 1)

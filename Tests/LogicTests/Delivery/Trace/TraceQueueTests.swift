@@ -47,7 +47,7 @@ struct TraceQueueTests {
         #expect(omitted.description.hasPrefix("* "))
     }
 
-    @Test("What is left out is reported even if nothing follows, with the task and the time of the first of it")
+    @Test("Events that are left out are reported even if nothing follows, with the first one's task and time")
     func lastOnes() async throws {
         let other = URLSessionDataTask()
         let gate = Gate()

@@ -8,7 +8,7 @@ struct TraceRedactionTests {
     static let redaction = TraceRedaction(fields: CurlOptions.Trace { _, _ in }.redactedFields)
 
     @Test(
-        "Lines of heads",
+        "Credentials are taken out of lines of heads",
         arguments: [
             ("Authorization: Basic dXNlcjpzZWNyZXQ=", "Authorization: Basic <redacted>"),
             ("authorization:Bearer s3cret", "authorization: Bearer <redacted>"),
@@ -33,7 +33,7 @@ struct TraceRedactionTests {
         #expect(Self.redaction.headerLine(line, continuesSecret: false).line == expected)
     }
 
-    @Test("A folded line goes with its field")
+    @Test("A folded line is taken out with its field")
     func folded() {
         #expect(Self.redaction.headerLine("Cookie: a=b;", continuesSecret: false).isSecret)
         #expect(Self.redaction.headerLine("\ts3cret=1", continuesSecret: true).line == " <redacted>")
@@ -42,7 +42,7 @@ struct TraceRedactionTests {
     }
 
     @Test(
-        "libcurl's own words",
+        "Credentials are taken out of libcurl's own messages",
         arguments: [
             ("h2h3 [authorization: Basic czNjcmV0]", "h2h3 [authorization: Basic <redacted>]"),
             ("h2h3 [cookie: a=[s3cret]; b]", "h2h3 [cookie: <redacted>]"), ("h2h3 [:path: /a]", "h2h3 [:path: /a]"),
@@ -71,7 +71,7 @@ struct TraceRedactionTests {
         #expect(Self.redaction.text(line) == expected)
     }
 
-    @Test("A program's own fields are taken out as well")
+    @Test("Fields that the program names are taken out as well")
     func ownFields() {
         let redaction = TraceRedaction(fields: ["X-Api-Key"])
         #expect(redaction.headerLine("x-api-key: s3cret", continuesSecret: false).line == "x-api-key: <redacted>")

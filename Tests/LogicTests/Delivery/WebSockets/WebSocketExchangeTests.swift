@@ -54,9 +54,7 @@ struct WebSocketExchangeTests {
         exchange.received(.binary(Data(count: count))) { $0() }
     }
 
-    @Test(
-        "It is full with 256 KiB of messages, each counted as 64 bytes more than it has, until half of them are taken"
-    )
+    @Test("A web socket's memory is full with 256 KiB of messages and 64 bytes for each, until half of them are taken")
     func bound() {
         let owner = Owner()
         open(owner)
@@ -71,7 +69,7 @@ struct WebSocketExchangeTests {
         #expect(owner.wishes.value == 0)
         receive("a")
         #expect(!exchange.isFull)
-        // Whoever reads the connection has to look again, once.
+        // The reader of the connection has to look again, once.
         #expect(owner.wishes.value == 1)
         receive("a")
         #expect(owner.wishes.value == 1)
@@ -102,7 +100,7 @@ struct WebSocketExchangeTests {
         #expect(!exchange.isFull)
     }
 
-    @Test("Receivers and messages find each other in their order, whoever is first")
+    @Test("Receivers and messages find each other in their order, whichever come first")
     func order() {
         let owner = Owner()
         open(owner)
@@ -116,7 +114,7 @@ struct WebSocketExchangeTests {
         #expect(results.value == ["a 1", "b 2", "c 3", "d 4"])
     }
 
-    @Test("Nobody gets a message before the delegate has heard that the web socket is open, nor while it is suspended")
+    @Test("No message is received before the delegate has heard of the opening, nor while the task is suspended")
     func announcement() {
         let owner = Owner(announces: true)
         open(owner)
@@ -159,7 +157,7 @@ struct WebSocketExchangeTests {
     }
 
     @Test(
-        "Whoever cancels a web socket needn't hear that it was open, and a connection that fails isn't announced",
+        "The delegate doesn't hear that a cancelled web socket was open, nor of a connection that fails",
         arguments: [false, true]
     )
     func endWithoutAnnouncement(isOpen: Bool) {

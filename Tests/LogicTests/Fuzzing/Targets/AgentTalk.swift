@@ -79,9 +79,9 @@ struct AgentTalk {
     }
 
     /// Has the delegate hear all that there is to hear, as `TaskReporter` does.
-    private mutating func tell(_ key: UUID, _ change: (inout TaskState) -> Bool) {
+    private mutating func tell(_ key: UUID, _ change: (inout TaskState) -> Void) {
         guard let task = tasks[key] else { return }
-        _ = change(&task.state)
+        change(&task.state)
         while let message = task.state.mailbox.next() {
             switch message {
             case .event(.wrote(let total)): precondition(task.state.reported.report(written: total) >= 0)

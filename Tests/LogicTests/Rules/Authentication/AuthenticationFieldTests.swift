@@ -10,7 +10,7 @@ struct AuthenticationFieldTests {
         Field.challenges(in: values)
     }
 
-    @Test("One challenge with its parameters, whose names are compared without regard to case")
+    @Test("A challenge has parameters, whose names are compared without regard to case")
     func one() {
         #expect(
             Self.parse(#"Basic realm="simple", Charset=UTF-8"#)
@@ -66,7 +66,7 @@ struct AuthenticationFieldTests {
         #expect(Self.parse(#"Basic realm="""#).first?.parameters == ["realm": ""])
     }
 
-    @Test("Of a parameter that comes twice the first counts")
+    @Test("A parameter that comes twice has its first value")
     func twice() {
         #expect(Self.parse("Basic realm=a, realm=b, Realm=c").first?.parameters == ["realm": "a"])
     }
@@ -81,7 +81,7 @@ struct AuthenticationFieldTests {
     }
 
     @Test(
-        "What makes no sense is left out, and the rest is found",
+        "A challenge that makes no sense is left out, and the rest is found",
         arguments: [
             ("", 0), (",", 0), ("=", 0), ("=x", 0), ("\"", 0), ("\"Basic realm=x", 0), ("realm=x", 0),
             ("(comment), Basic realm=x", 1), ("Basic realm=, NTLM", 2), ("Basic realm=\"open", 1),

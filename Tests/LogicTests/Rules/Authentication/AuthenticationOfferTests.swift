@@ -11,7 +11,7 @@ struct AuthenticationOfferTests {
         return AuthenticationOffer.offers(in: head, by: name.hasPrefix("Proxy") ? .proxy : .server)
     }
 
-    @Test("The strongest scheme first, whatever the server's order")
+    @Test("The strongest scheme comes first, whatever the server's order")
     func order() {
         let offers = Self.offers(
             #"Basic realm="b""#,
@@ -44,7 +44,7 @@ struct AuthenticationOfferTests {
         #expect(Self.offers(#"Digest realm="r", nonce="a", algorithm=SHA-512"#).isEmpty)
     }
 
-    @Test("Each realm of Basic and Digest once, in the server's order, and at most eight")
+    @Test("Each realm of Basic and Digest comes once, in the server's order, and at most eight do")
     func realms() {
         let offers = Self.offers(
             #"Basic realm="a", Basic realm="b", Basic realm="a", Basic"#,

@@ -27,7 +27,7 @@ struct DigestChallengeTests {
     )
 
     @Test(
-        "The RFC's example, §3.9.1",
+        "The RFC's example is answered as in §3.9.1",
         arguments: [
             ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
             ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
@@ -54,7 +54,7 @@ struct DigestChallengeTests {
         )
     }
 
-    @Test("The example of RFC 2617 §3.5")
+    @Test("The example of RFC 2617 is answered as in its §3.5")
     func olderExample() throws {
         let challenge = try Self.challenge(
             """
@@ -141,7 +141,7 @@ struct DigestChallengeTests {
     }
 
     @Test(
-        "What can't be answered isn't",
+        "A Digest challenge that can't be answered isn't",
         arguments: [
             #"Digest realm="r""#, #"Digest realm="r", nonce="n", algorithm=SHA-512"#,
             #"Digest realm="r", nonce="n", qop="auth-int""#, #"Basic realm="r", nonce="n""#,
@@ -176,7 +176,7 @@ struct DigestChallengeTests {
 @Suite("Hash functions of Digest")
 struct MessageDigestTests {
     @Test(
-        "MD5's own test suite, RFC 1321 §A.5",
+        "MD5 gives the hashes of its own test suite (RFC 1321 §A.5)",
         arguments: [
             ("", "d41d8cd98f00b204e9800998ecf8427e"), ("a", "0cc175b9c0f1b6a831c399e269772661"),
             ("abc", "900150983cd24fb0d6963f7d28e17f72"), ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
@@ -193,7 +193,7 @@ struct MessageDigestTests {
     }
 
     @Test(
-        "SHA-256's examples of FIPS 180",
+        "SHA-256 gives the hashes of FIPS 180's examples",
         arguments: [
             ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
             ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
@@ -212,7 +212,7 @@ struct MessageDigestTests {
     }
 
     @Test(
-        "SHA-512/256's examples of FIPS 180, and what lies around a block's end",
+        "SHA-512/256 gives the hashes of FIPS 180's examples, and of lengths around a block's end",
         arguments: [
             ("", "c672b8d1ef56ed28ab87c3622c5114069bdd3ad7b8f9737498d0c01ecef0967a"),
             ("abc", "53048e2681941ef99b2e29b76b4c7dabe4c2d0c634fc6d46e0e2f13107e7af23"),

@@ -48,7 +48,7 @@ struct ProtectionSpacesTests {
         #expect(spaces[space] == nil)
     }
 
-    @Test("What is to be stored is, once, when the credential has been accepted, whoever has sent it")
+    @Test("A credential that is to be stored is, once, when it has been accepted")
     func storing() throws {
         var spaces = ProtectionSpaces()
         let (space, url) = (try Self.space(), try Sample.url("http://example.com/a"))
@@ -112,7 +112,7 @@ struct ProtectionSpacesTests {
         }
     }
 
-    @Test("What a proxy has accepted is for hosts with the same credential set for it; a delegate sees no difference")
+    @Test("A credential that a proxy has accepted is for hosts with the same one set; a delegate sees no difference")
     func configured() throws {
         var spaces = ProtectionSpaces()
         let url = try Sample.url("http://example.com/")
@@ -174,7 +174,7 @@ struct ProtectionSpacesTests {
         "..", "../", "../../pub", "a/../../pub", "%2e%2e/pub", "%2E%2e", ".%2E/pub", "..%2fpub", "..%5Cpub", "..;/pub",
     ]
 
-    @Test("It doesn't reach what a path may lead to by going up, however that is written", arguments: waysOut)
+    @Test("Basic doesn't reach what a path may lead to by going up, however that is written", arguments: waysOut)
     func pathsUpwards(rest: String) throws {
         let url = "http://example.com/bas/in/"
         var spaces = ProtectionSpaces()
@@ -193,9 +193,7 @@ struct ProtectionSpacesTests {
         }
     }
 
-    @Test(
-        "A task sends its own credential again to the path that has asked for it, and to none that leads out from there"
-    )
+    @Test("A task sends its own credential again only to paths at or below the one that has asked for it")
     func extent() throws {
         func extends(from own: String, to url: String) throws -> Bool {
             let use = Authentication.Use(
@@ -293,7 +291,7 @@ struct ProtectionSpacesTests {
         #expect(spaces.countDigest(space) == 1)
     }
 
-    @Test("The delegate's view of a space")
+    @Test("The delegate sees a space with its host, port, protocol, realm and method")
     func views() throws {
         let server = try Self.space(.ntlm, realm: nil).forDelegate
         #expect(
@@ -319,7 +317,7 @@ struct CredentialStorageMatchingTests {
         URLProtectionSpace(host: "Example.com", port: port, protocol: proto, realm: realm, authenticationMethod: method)
     }
 
-    @Test("What was stored without a realm, and under the host as one, is the same")
+    @Test("A credential stored without a realm is the same as one under the host as its realm")
     func withoutRealm() {
         for (stored, asked) in [(nil, "example.com"), ("example.com", nil), (nil, nil)] as [(String?, String?)] {
             let storage = URLCredentialStorage()

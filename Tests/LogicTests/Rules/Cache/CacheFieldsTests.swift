@@ -151,7 +151,7 @@ struct CacheFieldsTests {
         #expect(isOther(["Content-Encoding": "aws-chunked", "Content-Length": "31"], unknown))
     }
 
-    @Test("An age is a whole number that doesn't run over, and none where nobody knows it")
+    @Test("An age is a whole number that doesn't overflow, and there is none where it isn't known")
     func aged() {
         let head = Sample.head(200, ["age": "7"])
         #expect(CacheFields.aged(head, by: 12.9)["Age"] == "12")
@@ -163,7 +163,7 @@ struct CacheFieldsTests {
 
 @Suite("The range that a request asks for")
 struct CacheRangeParsingTests {
-    @Test("Numbers of any size are read without harm")
+    @Test("A range's numbers may be of any size")
     func extremes() {
         let maximum = "\(Int.max)"
         #expect(CacheRange("bytes=0-\(maximum)")?.bytes(of: 10) == 0..<10)
@@ -177,7 +177,7 @@ struct CacheRangeParsingTests {
     }
 
     @Test(
-        "What is none is none",
+        "A malformed range is none",
         arguments: ["", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=1-2-3", "bytes=+1-2", "bytes=1 - 2"]
     )
     func nonsense(field: String) {

@@ -79,14 +79,14 @@ struct CacheFreshnessTests {
         #expect(Self.freshness(["Date": "Tue, 10 Nov 2020 01:00:00 GMT"], after: 30).age == 30)
     }
 
-    @Test("It is fresh until its age reaches its lifetime")
+    @Test("A response is fresh until its age reaches its lifetime")
     func boundary() {
         #expect(Self.freshness(["Cache-Control": "max-age=60"], after: 59).isFresh)
         #expect(!Self.freshness(["Cache-Control": "max-age=60"], after: 60).isFresh)
         #expect(Self.freshness(["Cache-Control": "max-age=60"], after: 70).staleness == 10)
     }
 
-    @Test("What a program has stored itself is as old as its Date says, and else of unknown age")
+    @Test("A response that a program has stored is as old as its Date says, and else of unknown age")
     func unknownAge() {
         let dated = CacheFreshness(
             Sample.head(200, ["Cache-Control": "max-age=60", "Date": Self.date]),

@@ -16,7 +16,7 @@ struct CacheStorabilityTests {
         return CacheStorability.isStorable(Sample.head(status, fields), for: demand)
     }
 
-    @Test("What can be fresh or validated is stored")
+    @Test("A response that can be fresh or validated is stored")
     func useful() throws {
         #expect(try Self.isStored(200, ["Cache-Control": "max-age=1"]))
         #expect(try Self.isStored(200, ["Expires": "Sat, 01 Jan 2050 00:00:00 GMT"]))
@@ -26,14 +26,14 @@ struct CacheStorabilityTests {
         #expect(try Self.isStored(200, ["Cache-Control": "private, max-age=1"]))
     }
 
-    @Test("What can't is stored as well")
+    @Test("A response that can't be fresh or validated is stored as well")
     func useless() throws {
         #expect(try Self.isStored(200, [:]))
         #expect(try Self.isStored(200, ["Cache-Control": "max-age=0"]))
         #expect(try Self.isStored(404, [:]))
     }
 
-    @Test("Nobody stores what must not be stored")
+    @Test("A response that must not be stored isn't")
     func forbidden() throws {
         #expect(try !Self.isStored(200, ["Cache-Control": "no-store, max-age=60"]))
         #expect(try !Self.isStored(200, ["Cache-Control": "no-store"], policy: .returnCacheDataElseLoad))
@@ -42,7 +42,7 @@ struct CacheStorabilityTests {
     }
 
     @Test(
-        "What lists more than a hundred names isn't stored: nobody reads them at each look-up",
+        "A response whose Vary lists more than a hundred names isn't stored",
         arguments: ["Cache-Control", "Vary", "Connection"]
     )
     func endless(field: String) throws {
@@ -62,7 +62,7 @@ struct CacheStorabilityTests {
         #expect(try !Self.isStored(200, ["Cache-Control": control]))
     }
 
-    @Test("What is in quotes is no directive")
+    @Test("Text in quotes is no directive")
     func quoted() throws {
         #expect(try Self.isStored(200, ["Cache-Control": #"max-age=60, ext="\", no-store""#]))
         #expect(try Self.isStored(200, ["Cache-Control": #"ext="a, no-store", max-age=60"#]))
@@ -71,7 +71,7 @@ struct CacheStorabilityTests {
     }
 
     @Test(
-        "Where quotes don't end, anything may be meant, and nothing is stored",
+        "A response whose Cache-Control has quotes that don't end isn't stored",
         arguments: [
             ("Cache-Control", #"max-age=60, ext="a"#), ("Cache-Control", #"ext="a"#), ("Cache-Control", #"ext="\""#),
             ("Vary", #"Accept, "X"#), ("Connection", #"close, "X"#),
@@ -81,7 +81,7 @@ struct CacheStorabilityTests {
         #expect(try !Self.isStored(200, [field: value]))
     }
 
-    @Test("Parts are not stored")
+    @Test("Parts of a body are not stored")
     func parts() throws {
         #expect(try !Self.isStored(206, ["Cache-Control": "max-age=60", "ETag": "\"a\""]))
         #expect(try !Self.isStored(200, ["Cache-Control": "max-age=60"], headers: ["Range": "bytes=0-1"]))
@@ -104,7 +104,7 @@ struct CacheStorabilityTests {
         #expect(try !Self.isStored(status, ["Cache-Control": "public, max-age=60", "Location": "/x"]))
     }
 
-    @Test("What a challenge was answered for is stored only if it is public")
+    @Test("A response to a request with a credential is stored only if it is public")
     func challenged() throws {
         let demand = try CacheDemand(Sample.request(), policy: .useProtocolCachePolicy)
         func isStored(_ control: String) -> Bool {
@@ -119,7 +119,7 @@ struct CacheStorabilityTests {
         #expect(isStored("public, max-age=60"))
     }
 
-    @Test("What is an answer about the whole makes what is stored old, whatever becomes of it")
+    @Test("An answer about the whole outdates what is stored, whatever becomes of it")
     func superseding() throws {
         func supersedes(_ status: Int, _ method: String = "GET", _ headers: KeyValuePairs<String, String> = [:]) throws
             -> Bool
@@ -134,7 +134,7 @@ struct CacheStorabilityTests {
         #expect(try !supersedes(200, "HEAD"))
     }
 
-    @Test("What a GET would get, a successful HEAD tells that asks for the whole")
+    @Test("A successful HEAD that asks for the whole tells what a GET would get")
     func describing() throws {
         #expect(try CacheStorability.describesGet(Sample.request("http://a/", "HEAD"), status: 200))
         for status in [204, 206, 304, 404, 500] {
@@ -186,7 +186,7 @@ struct CacheStorabilityTests {
         #expect(urls.map(\.absoluteString) == ["http://a/list", "http://a/new"])
     }
 
-    @Test("However those URLs are written, with a user name or without")
+    @Test("A change outdates its URL and those it names however they are written, with a user name or without")
     func invalidatedSpellings() throws {
         let head = Sample.head(201, ["Location": "http://u@a:80/new", "Content-Location": "HTTP://a?x"])
         let urls = try CacheStorability.invalidatedURLs(by: head, at: Sample.url("http://u:p@A/list"))

@@ -107,7 +107,7 @@ struct CookieAcceptanceTests {
         #expect(try names("https://www.example.com/", "https://other.com/", strict).isEmpty)
     }
 
-    @Test("A public suffix is nobody's domain, but a host of that name may have cookies for itself")
+    @Test("A public suffix is no cookie's domain, but a host of that name may have cookies for itself")
     func publicSuffixes() throws {
         #expect(try Self.cookies("a=b; Domain=co.uk", from: "http://shop.co.uk/").isEmpty)
         #expect(try Self.cookies("a=b; Domain=github.io", from: "http://me.github.io/").isEmpty)
@@ -117,7 +117,7 @@ struct CookieAcceptanceTests {
     }
 
     @Test(
-        "A domain above the host's public suffix is nobody's either: others have names in it",
+        "A domain above the host's public suffix is refused as well, since others have names in it",
         arguments: ["evil.s3.amazonaws.com", "s3.amazonaws.com", "a.b.s3.amazonaws.com", "evil.x.kobe.amazonaws.com"]
     )
     func abovePublicSuffix(host: String) throws {
@@ -274,7 +274,7 @@ struct PublicSuffixListTests {
     }
 
     @Test(
-        "A site is what somebody has registered, whichever of its hosts is asked about",
+        "A site is the registered domain, whichever of its hosts is asked about",
         arguments: [
             ("example.com", "example.com"), ("a.b.example.com", "example.com"), ("a.example.co.uk", "example.co.uk"),
             ("co.uk", "co.uk"), ("localhost", "localhost"), ("127.0.0.1", "127.0.0.1"), ("[::1]", "[::1]"),

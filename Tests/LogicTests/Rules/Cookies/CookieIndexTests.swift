@@ -88,7 +88,7 @@ struct CookieIndexTests {
         #expect(index.count == 2)
     }
 
-    @Test("What is removed is gone, and counted no longer")
+    @Test("A cookie that is removed is gone, and counted no longer")
     func removal() throws {
         var index = try CookieIndex([Self.cookie("a"), Self.cookie("b")])
         #expect(try index.remove(CookieKey(Self.cookie("a")))?.key.name == "a")
@@ -99,7 +99,7 @@ struct CookieIndexTests {
 
     // MARK: - Storing
 
-    @Test("What changes nothing is not written")
+    @Test("A cookie that changes nothing is not written")
     func noChange() throws {
         let expires = Self.now + 60
         var index = try CookieIndex([Self.cookie("a"), Self.cookie("b", expires: expires)])
@@ -226,7 +226,7 @@ struct CookieIndexTests {
         #expect(changes.last?.cookie.key.domain.hasPrefix("site") == true)
     }
 
-    @Test("Over http it evicts none of its own that are Secure")
+    @Test("Over http a site evicts none of its own cookies that are Secure")
     func manySecureHosts() throws {
         var index = CookieIndex()
         for host in 1...17 {
@@ -238,7 +238,7 @@ struct CookieIndexTests {
         #expect(Self.summary(changes) == ["+new", "-new"])
     }
 
-    @Test("Over http, new cookies take the place of no Secure one: rather than that they are not kept themselves")
+    @Test("Over http, new cookies of a full storage evict no Secure ones, and rather go themselves")
     func secureInAll() throws {
         var index = CookieIndex()
         for domain in 0..<30 {
@@ -289,7 +289,7 @@ struct CookieIndexTests {
         }
     }
 
-    @Test("Nor does it delete one")
+    @Test("A cookie from http doesn't delete a secure one")
     func protectionFromDeletion() throws {
         var index = try CookieIndex([Self.cookie(isSecure: true)])
         let expired = try Self.cookie(expires: Self.now - 1)
@@ -298,7 +298,7 @@ struct CookieIndexTests {
         #expect(Self.summary(index.store([expired], isSecureOrigin: true, now: Self.now)) == ["-a"])
     }
 
-    @Test("From https it may be replaced by a plain one, and an expired one protects nothing")
+    @Test("A secure cookie may be replaced by a plain one from https, and protects nothing once it has expired")
     func replacementOfSecure() throws {
         var index = try CookieIndex([Self.cookie(isSecure: true, expires: Self.now + 1)])
         let new = try Self.cookie(value: "2")

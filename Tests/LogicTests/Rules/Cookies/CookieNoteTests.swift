@@ -23,7 +23,7 @@ struct CookieNoteTests {
     private static var httpOnly: HTTPCookiePropertyKey { HTTPCookiePropertyKey("HttpOnly") }
     private static let end = Date(timeIntervalSinceNow: 1000)
 
-    /// When the object was made, which the stock class doesn't let anybody choose.
+    /// When the object was made, which the stock class doesn't let programs choose.
     private static func made(_ cookie: HTTPCookie) -> Double? {
         cookie.properties?[HTTPCookiePropertyKey("Created")] as? Double
     }
@@ -47,7 +47,7 @@ struct CookieNoteTests {
         #expect(again.equals(stored) && again.created == stored.created)
     }
 
-    @Test("The flag alone, as earlier versions have written it, is read as well")
+    @Test("A note with the flag alone, as earlier versions have written it, is read as well")
     func earlier() throws {
         let note = try #require(CookieNote("Secure"))
         #expect(note.isSecure && !note.isHTTPOnly && note.created == nil)
@@ -58,7 +58,7 @@ struct CookieNoteTests {
     }
 
     @Test(
-        "What makes no sense in a comment is skipped, and the rest counts",
+        "Parts of a comment that make no sense are skipped, and the rest counts",
         arguments: [
             "Created=", "Created=nan", "Created=-inf", "Created=-1e300", "Created=1e999", "Created=yesterday",
             "Created", "created=1", "",
@@ -109,7 +109,7 @@ struct CookieNoteTests {
         #expect(noted.commentURL == url && noted.isSecure && noted.isHTTPOnly)
     }
 
-    @Test("So it does if its end was given as an age")
+    @Test("A cookie whose end was given as an age stays what it is with a note")
     func age() throws {
         let cookie = try Self.cookie([.maximumAge: "100", .version: "1", .secure: "TRUE"])
         let noted = StoredCookie(cookie).noted.cookie

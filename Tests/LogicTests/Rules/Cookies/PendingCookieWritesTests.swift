@@ -47,7 +47,7 @@ struct PendingCookieWritesTests {
         #expect(pending.take(upTo: 1) == nil)
     }
 
-    @Test("A stored one that goes, comes back and goes again is removed from the storage")
+    @Test("A stored cookie that goes, comes back and goes again is removed from the storage")
     func removedTwice() throws {
         var pending = PendingCookieWrites()
         try pending.note(.remove(Self.cookie("a", isInStorage: true)))
@@ -56,7 +56,7 @@ struct PendingCookieWritesTests {
         #expect(Self.summary(pending.take(upTo: 1)) == ["-a"])
     }
 
-    @Test("So is one that goes after its replacement was put back")
+    @Test("A stored cookie that goes after its replacement was put back is removed from the storage")
     func removedAfterPuttingBack() throws {
         var pending = PendingCookieWrites()
         try pending.note(.set(Self.cookie("a", "2", isInStorage: true)))
@@ -66,7 +66,7 @@ struct PendingCookieWritesTests {
         #expect(Self.summary(pending.take(upTo: 1)) == ["-a"])
     }
 
-    @Test("One that goes while it is being written is removed afterwards")
+    @Test("A cookie that goes while it is being written is removed afterwards")
     func beingWritten() throws {
         var pending = PendingCookieWrites()
         try pending.note(.set(Self.cookie("a")))
@@ -77,7 +77,7 @@ struct PendingCookieWritesTests {
         #expect(Self.summary(pending.take(upTo: 1)) == ["-a"])
     }
 
-    @Test("What is put back comes first again, unless there is a later word on it")
+    @Test("Changes that are put back come first again, unless there is a later word on them")
     func putBack() throws {
         var pending = PendingCookieWrites()
         for name in ["a", "b", "c"] { try pending.note(.set(Self.cookie(name))) }
@@ -90,7 +90,7 @@ struct PendingCookieWritesTests {
         #expect(Self.summary(pending.take(upTo: 2)) == ["c=1"])
     }
 
-    @Test("What was noted before the storage was last compared gives way to the program's change, all else stays")
+    @Test("A change noted before the storage was last compared gives way to the program's, and all else stays")
     func givingWay() throws {
         var pending = PendingCookieWrites()
         let key = try Self.cookie("a").key

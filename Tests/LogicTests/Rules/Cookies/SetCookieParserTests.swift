@@ -75,7 +75,7 @@ struct SetCookieParserTests {
     }
 
     @Test(
-        "What is no cookie is ignored",
+        "A field without a cookie is ignored",
         arguments: ["", ";", "a", "=b", "  =b; Path=/", "a=b\u{0}c", "a=b\u{7F}", "a=b\r\nSet-Cookie: c=d", "; a=b"]
     )
     func nonsense(field: String) {
@@ -88,7 +88,7 @@ struct SetCookieParserTests {
         #expect(Self.parse("a=" + String(repeating: "b", count: 4096)) == nil)
     }
 
-    @Test("Of an attribute the value alone is measured")
+    @Test("Only the value of an attribute is measured")
     func attributeSize() throws {
         let longest = "/" + String(repeating: "x", count: 1023)
         #expect(Self.parse("a=b; Path=\(longest)")?.path == longest)
@@ -135,7 +135,7 @@ struct CookieDateTests {
     }
 
     @Test(
-        "What is no date is none",
+        "A malformed date of a cookie is none",
         arguments: [
             "", "0", "-1", "tomorrow", "31 Apr 2024 00:00:00", "01 Jan 1600 00:00:00", "01 Jan 2024 24:00:00",
             "01 Jan 2024 00:60:00", "01 Jan 2024", "00 Jan 2024 00:00:00", "1 Jan 2024 0:0", "1 Jan 2024 0:0:0:0x",

@@ -70,7 +70,7 @@ struct ErrorTableTests {
         (CurlCode(rawValue: 12345), .unknown),
     ]
 
-    @Test("The codes that programs look at", arguments: importantCodes)
+    @Test("The codes that programs look at are the documented ones", arguments: importantCodes)
     func important(curl: CurlCode, expected: URLError.Code) {
         let phase = [.couldntConnect, .couldntResolveHost].contains(curl) ? TransferPhase.connecting : .receiving
         #expect(ErrorTable.code(for: Self.failure(curl, phase: phase)) == expected)
@@ -114,14 +114,14 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: failure) == .badServerResponse)
     }
 
-    @Test("A field that an older libcurl has no room for is the server's fault; memory that is short is nobody's")
+    @Test("A field too large for an older libcurl is the server's fault, and a lack of memory isn't")
     func largeFields() {
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory)) == .badServerResponse)
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory, phase: .sending)) == .unknown)
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM)) == .unknown)
     }
 
-    @Test("A response that continues a field before its first is the server's fault; an argument that is wrong is ours")
+    @Test("A response that continues a field before its first is the server's fault, and a wrong argument isn't")
     func foldedFirstField() {
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument)) == .badServerResponse)
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument, phase: .preparing)) == .unknown)
@@ -132,7 +132,7 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(.writeError)) == .badServerResponse)
     }
 
-    @Test("The errno matters to no other code")
+    @Test("Another code than that of a failed connection doesn't depend on the errno")
     func errnoElsewhere() {
         #expect(ErrorTable.code(for: Self.failure(.recvError, errno: ETIMEDOUT)) == .networkConnectionLost)
     }

@@ -64,7 +64,7 @@ struct ChannelHeadTests {
     }
 
     @Test(
-        "What is no response is told by its first line",
+        "Bytes that aren't a response are told by their first line",
         arguments: ["hello\n", "\r\n", "HTTP/2 200\r\n", "HTTP/1.2 200\r\n", "HTTP/1.1x 200\r\n", "SSH-2.0-x\r\nmore"]
     )
     func garbage(_ text: String) {
@@ -72,7 +72,7 @@ struct ChannelHeadTests {
     }
 
     @Test(
-        "What libcurl refuses is refused",
+        "A head that libcurl refuses is refused",
         arguments: [
             "HTTP/1.1 200 O\0K\r\n", "HTTP/1.1 200 OK\r\nA: b\0c\r\n", "HTTP/1.1 200 OK\r\nA\0: b\r\n",
             "HTTP/1.1 200 OK\r\nnonsense\r\n", "HTTP/1.1 200 OK\r\nA: b\r\nnonsense\r\n",

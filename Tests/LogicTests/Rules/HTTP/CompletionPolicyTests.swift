@@ -21,14 +21,14 @@ struct CompletionPolicyTests {
         return CompletionPolicy.failure(failure, after: head, circumstances)?.code
     }
 
-    @Test("It has if libcurl is content and there is a head, and not without one")
+    @Test("A transfer that libcurl calls a success has its response if there is a head")
     func success() {
         #expect(code(nil, after: head()) == nil)
         #expect(code(nil, after: nil) == .gotNothing)
         #expect(code(.recvError, after: nil) == .recvError)
     }
 
-    @Test("It hasn't if libcurl is content with less than the head says, where it was kept from looking at that")
+    @Test("A transfer with less than the head says has no response, even if libcurl ignores the length")
     func cutShort() {
         #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 8, ignoresLength: true)) == .partialFile)
         #expect(code(nil, after: head(length: "9"), .init(arrivedCount: 9, ignoresLength: true)) == nil)
@@ -38,7 +38,7 @@ struct CompletionPolicyTests {
         #expect(code(nil, after: head(), .init(ignoresLength: true)) == nil)
     }
 
-    @Test("It has if libcurl was kept from sending a refused request again, and not if the response was broken off")
+    @Test("A transfer has its response if libcurl was kept from sending a refused request again")
     func repeated() {
         #expect(code(.abortedByCallback, after: head(417, length: "9")) == nil)
         #expect(code(.abortedByCallback, after: head(407, length: "9")) == nil)
@@ -46,14 +46,14 @@ struct CompletionPolicyTests {
         #expect(code(.abortedByCallback, after: nil) == .abortedByCallback)
     }
 
-    @Test("It has if the server switched protocols and said nothing more, which libcurl takes for no response")
+    @Test("A transfer has its response if the server switched protocols and said nothing more")
     func switched() {
         #expect(code(.gotNothing, after: head(101)) == nil)
         #expect(code(.recvError, after: head(101)) == .recvError)
         #expect(code(.gotNothing, after: nil) == .gotNothing)
     }
 
-    @Test("It has if nothing but the head was wanted")
+    @Test("A transfer has its response at the head if nothing else was wanted")
     func unwanted() {
         #expect(code(.partialFile, after: head(length: "9"), .init(isWanted: false)) == nil)
         #expect(code(.writeError, after: head(length: "9"), .init(endsWithHead: true)) == nil)
@@ -61,7 +61,7 @@ struct CompletionPolicyTests {
     }
 
     @Test(
-        "It has if the server stopped reading when it had responded in full",
+        "A transfer has its response if the server stopped reading when it had responded in full",
         arguments: [.sendError, .http2Stream, .partialFile] as [CurlCode]
     )
     func cutOff(_ failure: CurlCode) {
@@ -72,7 +72,7 @@ struct CompletionPolicyTests {
         #expect(code(.recvError, after: head(length: "9"), .init(arrivedCount: 9)) == .recvError)
     }
 
-    @Test("So it has if the end of the request's body went out after that of the response, over HTTP/2")
+    @Test("A transfer over HTTP/2 has its response if the request's body ended after that")
     func answeredUpload() {
         var head = head()
         head.version = "HTTP/2"
@@ -93,7 +93,10 @@ struct CompletionPolicyTests {
         #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
     }
 
-    @Test("So it has if it stopped after a response that never has a body", arguments: [204, 304])
+    @Test(
+        "A transfer has its response if the server stopped reading after one that never has a body",
+        arguments: [204, 304]
+    )
     func bodiless(status: Int) {
         #expect(code(.sendError, after: head(status)) == nil)
         #expect(code(.sendError, after: head(status, length: "9", coding: "gzip")) == nil)

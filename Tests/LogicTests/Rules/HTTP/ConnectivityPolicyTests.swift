@@ -8,7 +8,7 @@ import Testing
 @Suite("Which failures mean that there is no way to the host")
 struct ConnectivityPolicyTests {
     @Test(
-        "A host without an address, unreachable, or refusing",
+        "A host without an address, unreachable, or refusing is a lack of connectivity",
         arguments: [URLError.Code.cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet]
     )
     func lacking(code: URLError.Code) {
@@ -19,7 +19,7 @@ struct ConnectivityPolicyTests {
         }
     }
 
-    @Test("A time-out only while an attempt to connect is under way")
+    @Test("A time-out is a lack of connectivity only while an attempt to connect is under way")
     func timedOut() {
         for phase in TransferPhase.allCases {
             let isAttempt = phase == .resolving || phase == .connecting
@@ -28,7 +28,7 @@ struct ConnectivityPolicyTests {
         #expect(!ConnectivityPolicy.isLackOfConnectivity(.timedOut, in: nil))
     }
 
-    @Test("No proxy that refuses a tunnel, although there is no connection to the host")
+    @Test("A proxy that refuses a tunnel is no lack of connectivity")
     func refusedTunnel() {
         for status in [nil, 503] as [Int?] {
             var info: [String: Any] = [CurlErrorKey.phase: TransferPhase.connecting.rawValue]
@@ -38,7 +38,7 @@ struct ConnectivityPolicyTests {
         }
     }
 
-    @Test("No SOCKS proxy that doesn't allow the connection, as opposed to one that doesn't reach the host")
+    @Test("A SOCKS proxy that doesn't reach the host is a lack of connectivity, and one that forbids it isn't")
     func refusedBySOCKS() {
         for (reason, isLack) in [(CURLPX_REPLY_NOT_ALLOWED, false), (CURLPX_REPLY_HOST_UNREACHABLE, true)] {
             var failure = TransferFailure(code: .proxy, text: "no", phase: .connecting)
@@ -60,7 +60,7 @@ struct ConnectivityPolicyTests {
     }
 
     @Test(
-        "Nothing else",
+        "No other failure is a lack of connectivity",
         arguments: [
             URLError.Code.networkConnectionLost, .secureConnectionFailed, .serverCertificateUntrusted,
             .badServerResponse, .cancelled, .badURL, .unknown,

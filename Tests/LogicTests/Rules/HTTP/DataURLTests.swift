@@ -10,7 +10,7 @@ struct DataURLTests {
     }
 
     @Test(
-        "carries text, percent-encoded where it must be",
+        "A data URL carries text, percent-encoded where it must be",
         arguments: [
             ("data:,hello", "hello"), ("data:,a%20b%2Cc", "a b,c"), ("data:text/plain,%E2%82%AC", "€"), ("data:,", ""),
             ("data:,a,b,c", "a,b,c"), ("DATA:,x", "x"), ("data:,x?y=1", "x?y=1"), ("data:,x#fragment", "x"),
@@ -22,7 +22,7 @@ struct DataURLTests {
     }
 
     @Test(
-        "carries base64, with or without padding and with white space",
+        "A data URL carries base64, with or without padding and with white space",
         arguments: [
             "data:;base64,aGVsbG8=", "data:;base64,aGVsbG8", "data:;base64,aGVs%0AbG8%3D",
             "data:text/plain;BASE64,aGVsbG8=", "data:text/plain; base64,aGVsbG8=", "data:;base64%20,aGVsbG8=",
@@ -34,7 +34,7 @@ struct DataURLTests {
     }
 
     @Test(
-        "names its media type and charset, in quotes or not, or is plain ASCII text",
+        "A data URL names its media type and charset, in quotes or not, or is plain ASCII text",
         arguments: [
             ("data:,x", "text/plain", "US-ASCII"), ("data:;base64,eA==", "text/plain", "US-ASCII"),
             ("data:;charset=utf-8,x", "text/plain", "utf-8"),
@@ -55,7 +55,7 @@ struct DataURLTests {
     }
 
     @Test(
-        "that is damaged is a bad URL, and the error says why",
+        "A damaged data URL is a bad one, and the error says why",
         arguments: [
             ("data:", "comma"), ("data:text/plain", "comma"), ("data:;base64,a", "base64"),
             ("data:;base64,aGVsbG8*", "base64"),

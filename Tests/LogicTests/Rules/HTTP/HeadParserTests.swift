@@ -55,7 +55,7 @@ struct HeadParserTests {
         #expect(result.heads.isEmpty == isMalformed)
     }
 
-    @Test("What could end a line where a value is sent back becomes a space, in folded lines as well")
+    @Test("A carriage return or NUL in a value becomes a space, in folded lines as well")
     func lineEnds() throws {
         let fields = try Self.fields("A: b\rX: y\0z", "C: d", " e\rf", "G: h\r\r")
         #expect(fields.map(\.value) == ["b X: y z", "d e f", "h"])
@@ -71,7 +71,7 @@ struct HeadParserTests {
     }
 
     @Test(
-        "Status lines of every version, with a reason or without",
+        "Status lines of every version are read, with a reason or without",
         arguments: [
             ("HTTP/1.0 200 OK", "HTTP/1.0", 200), ("HTTP/1.1 200", "HTTP/1.1", 200), ("HTTP/1.1 200 ", "HTTP/1.1", 200),
             ("HTTP/2 503 ", "HTTP/2", 503), ("HTTP/3 204", "HTTP/3", 204), ("HTTP/1.1 999 What\u{FC}", "HTTP/1.1", 999),

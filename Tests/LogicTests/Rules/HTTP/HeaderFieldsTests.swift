@@ -45,7 +45,7 @@ struct HeaderFieldsTests {
         #expect(fields["a"] == "a b c")
     }
 
-    @Test("What continues a value belongs to the last field, whatever encoding each line has")
+    @Test("A line that continues a value belongs to the last field, whatever encoding each has")
     func continued() {
         var fields = Self.received((Array("A".utf8), Array("a".utf8)), (Array("B".utf8), Array("Größe".utf8)))
         Array("c\r".utf8).withUnsafeBytes { fields.continueLast(with: $0) }
@@ -86,7 +86,7 @@ struct HeaderFieldsTests {
         #expect(text != [])
     }
 
-    @Test("They can be changed like an array")
+    @Test("Fields can be changed like an array")
     func changes() {
         var fields: HeaderFields = []
         fields.reserveCapacity(4)
@@ -100,7 +100,7 @@ struct HeaderFieldsTests {
         #expect(Array(fields) == [HeaderField(name: "B", value: "2")])
     }
 
-    @Test("They are coded as a list of names and values")
+    @Test("Fields are coded as a list of names and values")
     func coding() throws {
         let fields: HeaderFields = [HeaderField(name: "A", value: "Größe"), HeaderField(name: "A", value: "")]
         let data = try JSONEncoder().encode(fields)

@@ -76,7 +76,7 @@ struct HeaderRulesTests {
     }
 
     @Test(
-        "URLRequest drops such a value where it is set or added, unless it is folded, and keeps what was there",
+        "URLRequest drops a value with a line break, unless it is folded, and keeps what was there",
         arguments: ["token\n", "token\r\n", "token\u{0}", "\ntoken", "a\r\nX-Evil: b", "a\n b"]
     )
     func droppedValues(value: String) throws {
@@ -93,7 +93,7 @@ struct HeaderRulesTests {
         #expect(request.value(forHTTPHeaderField: "X-A") == "folded\r\n value")
     }
 
-    @Test("The error names the field and not its value, which may be a password")
+    @Test("The error about a refused field names it and not its value, which may be a password")
     func secrecy() throws {
         #expect {
             try Self.fields([:], additional: ["Authorization": "Bearer topsecret\n"])

@@ -109,7 +109,7 @@ struct MessageBodyTests {
     }
 
     @Test(
-        "What is no chunk is an error",
+        "A malformed chunk is an error",
         arguments: [
             "\r\nhello", "x\r\n", "-1\r\nh", "5\r\nhelloX", "10000000000000000\r\n", "FFFFFFFFFFFFFFFF\r\n", "1x\r\nh",
             ";a\r\n",

@@ -15,7 +15,7 @@ struct ProtocolRequestTests {
         HeaderField(name: "X-Session", value: "session"), HeaderField(name: "Accept", value: "a/b"),
     ]
 
-    @Test("They have the session's fields, unless they have their own")
+    @Test("Protocol classes see requests with the session's fields, unless they have their own")
     func fields() {
         let seen = ProtocolRequest(request(["accept": "own"]), additional: additional, cookies: nil)
         #expect(seen.complete.allHTTPHeaderFields?["X-Session"] == "session")
@@ -23,7 +23,7 @@ struct ProtocolRequestTests {
         #expect(seen.plain.allHTTPHeaderFields?.count == 1)
     }
 
-    @Test("They have the stored cookies after their own, which count where names are the same")
+    @Test("Protocol classes see requests with the stored cookies after their own")
     func cookies() {
         let own = ProtocolRequest(request(["Cookie": "a=own"]), additional: [], cookies: "a=stored; b=stored")
         #expect(own.complete.value(forHTTPHeaderField: "Cookie") == "a=own; b=stored")
@@ -34,7 +34,7 @@ struct ProtocolRequestTests {
         #expect(both.complete.value(forHTTPHeaderField: "Cookie") == "c=session; b=stored")
     }
 
-    @Test("What a class has merely taken over goes, what it has set and what was the request's own stays")
+    @Test("Fields that a class has merely taken over go, and those that it or the request has set stay")
     func withoutAdditions() {
         let seen = ProtocolRequest(request(["Cookie": "a=own"]), additional: additional, cookies: "b=stored")
         var next = seen.complete

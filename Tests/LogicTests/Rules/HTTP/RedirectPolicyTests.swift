@@ -59,7 +59,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("Each method after each status, with its body or without", arguments: allMethods, statuses)
+    @Test("Each status keeps or changes the method and the body as it should", arguments: allMethods, statuses)
     func methods(method: String, status: Int) throws {
         var request = try Sample.request(
             "http://example.com/a",
@@ -112,7 +112,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("What the request asks of the transport survives a redirect")
+    @Test("A request's properties for the transport survive a redirect")
     func settings() throws {
         var request = try Sample.request()
         request.timeoutInterval = 7
@@ -163,9 +163,7 @@ struct RedirectPolicyTests {
         #expect(refusal.shown.url?.absoluteString == location)
     }
 
-    @Test(
-        "What it is shown is the request as for another origin: without credentials, and without a body it won't have"
-    )
+    @Test("A delegate is shown a refused redirect's request without credentials, and without a body it won't have")
     func shownOfOtherScheme() throws {
         var request = try Sample.request("http://user:secret@example.com/a#part", "POST", Self.credentials)
         request.httpBody = Data("body".utf8)
@@ -176,7 +174,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "A delegate's answer is refused as well with a URL of that scheme, and with no other",
+        "A delegate's answer with a URL of the refused scheme is refused as well, and no other is",
         arguments: [
             ("myapp://callback", "myapp://callback", true), ("myapp://callback", "MYAPP://elsewhere", true),
             ("file:///etc/passwd", "FILE:///etc/hosts", true), ("data:,x", "data:,y", true),
@@ -259,7 +257,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "So they are beside characters that have to be encoded",
+        "Percent-encodings in the Location stay beside characters that have to be encoded",
         arguments: [
             ("/new%20folder/a b", "http://example.com/new%20folder/a%20b"),
             (
@@ -278,7 +276,7 @@ struct RedirectPolicyTests {
         #expect(next.url?.absoluteString == expected)
     }
 
-    @Test("A host in Unicode may stand beside them")
+    @Test("A host in Unicode may stand beside percent-encodings in the Location")
     func unicodeHost() throws {
         let next = try Self.followed(302, "https://zürich.example/a%20b c", to: Sample.request())
         #expect(next.url?.absoluteString == "https://xn--zrich-kva.example/a%20b%20c")

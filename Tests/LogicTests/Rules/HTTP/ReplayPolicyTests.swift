@@ -12,7 +12,7 @@ struct ReplayPolicyTests {
     }
 
     @Test(
-        "Those whose kept connection broke off before a byte came back",
+        "A request whose kept connection broke off before a byte came back may be sent again",
         arguments: [.partialFile, .gotNothing, .sendError, .recvError] as [CurlCode]
     )
     func kept(code: CurlCode) {
@@ -21,13 +21,16 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHead: true)))
     }
 
-    @Test("Those with idempotent methods may be carried out twice (RFC 9110 §9.2.2), others not, whatever they are")
+    @Test("Requests with idempotent methods may be carried out twice (RFC 9110 §9.2.2), and no others")
     func methods() {
         for method in ["GET", "HEAD", "PUT", "DELETE"] { #expect(ReplayPolicy.mayBeRepeated(method)) }
         for method in ["POST", "PATCH", "get", "ORDER", ""] { #expect(!ReplayPolicy.mayBeRepeated(method)) }
     }
 
-    @Test("Those that an HTTP/2 server says it hasn't looked at, on whichever connection", arguments: [true, false])
+    @Test(
+        "A request that an HTTP/2 server says it hasn't looked at may be sent again, on whichever connection",
+        arguments: [true, false]
+    )
     func unprocessed(isKept: Bool) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.http2, isKept: isKept), .init()))
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(.http2, isKept: isKept), .init(hasHead: true)))
@@ -36,14 +39,14 @@ struct ReplayPolicyTests {
     }
 
     @Test(
-        "Not where the server had begun to answer",
+        "A request that the server had begun to answer isn't sent again",
         arguments: [.http2, .partialFile, .gotNothing, .recvError, .sendError] as [CurlCode]
     )
     func heard(code: CurlCode) {
         #expect(!ReplayPolicy.isLossOfKeptConnection(Self.failure(code, isKept: true), .init(hasHeard: true)))
     }
 
-    @Test("Those that libcurl has put on a connection that wasn't established yet, on one of their own")
+    @Test("A request that libcurl has put on a connection not yet established is sent again on one of its own")
     func unfinished() {
         var failure = Self.failure(.failedInit, isKept: true, phase: .sending)
         failure.text = "[CONN-9-0] send: no filter connected"
@@ -57,7 +60,7 @@ struct ReplayPolicyTests {
         }
     }
 
-    @Test("Those whose chunks a server of HTTP/1.0 doesn't take on a kept connection, on one of their own")
+    @Test("A request whose chunks a kept connection of HTTP/1.0 doesn't take is sent again on one of its own")
     func chunked() {
         // Before libcurl sends anything.
         let failure = Self.failure(.uploadFailed, isKept: false, phase: .connecting)
@@ -73,9 +76,7 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
     }
 
-    @Test(
-        "libcurl sends what may not be carried out twice once more at most, and not if it is sent again already, or appends to an upload"
-    )
+    @Test("libcurl sends a request that may not be carried out twice once more at most, and not if it appends")
     func sends() {
         func most(_ method: String, isSingle: Bool = false, takesSeveral: Bool = false) -> Int? {
             ReplayPolicy.maximumSends(method, isSingle: isSingle, takesSeveral: takesSeveral)
@@ -97,13 +98,16 @@ struct ReplayPolicyTests {
         #expect(options.authenticatesInSteps)
     }
 
-    @Test("Those that libcurl could not begin again, on whichever connection", arguments: [true, false])
+    @Test(
+        "A request that libcurl could not begin again may be sent again, on whichever connection",
+        arguments: [true, false]
+    )
     func rewind(isKept: Bool) {
         #expect(ReplayPolicy.isLossOfKeptConnection(Self.failure(.sendFailRewind, isKept: isKept), .init()))
         #expect(ReplayPolicy.needsOwnConnection(Self.failure(.sendFailRewind, isKept: isKept)))
     }
 
-    @Test("Those that libcurl has given up after attempts of its own, before a byte came back")
+    @Test("A request that libcurl gave up after attempts of its own, before a byte came back, may be sent again")
     func givenUp() {
         var failure = Self.failure(.sendError, isKept: false, phase: .sending)
         failure.text = "Connection died, tried 5 times before giving up"
@@ -113,7 +117,7 @@ struct ReplayPolicyTests {
     }
 
     @Test(
-        "Nothing that the server has refused or taken too long for",
+        "A request that the server has refused or taken too long for isn't sent again",
         arguments: [.couldntConnect, .operationTimedOut, .sslConnectError, .peerFailedVerification, .http2Stream]
             as [CurlCode]
     )

@@ -10,7 +10,7 @@ struct ReportedRedirectTests {
     }
 
     @Test(
-        "Credentials taken over don't go elsewhere, those newly set do",
+        "Credentials that a class has taken over don't go elsewhere, and those it has set do",
         arguments: [
             ("http://a/", "http://a/b", "old", "old"), ("http://a/", "http://b/", "old", nil),
             ("https://a/", "http://a/", "old", nil), ("http://a/", "http://a:81/", "old", nil),
@@ -31,7 +31,7 @@ struct ReportedRedirectTests {
         }
     }
 
-    @Test("The twenty-first is too many")
+    @Test("The twenty-first redirect of a protocol class is too many")
     func limit() throws {
         let request = try Self.request("http://a/")
         #expect(try RedirectPolicy.reported(request, from: request, count: 19) == request)
@@ -50,7 +50,7 @@ struct ReportedRedirectTests {
         return error?.code
     }
 
-    @Test("What no class takes must be the network's")
+    @Test("A protocol class's redirect that no class takes must be the network's")
     func refusal() throws {
         #expect(try Self.refusal(of: "https://a/") == nil)
         for url in [
@@ -61,7 +61,7 @@ struct ReportedRedirectTests {
         }
     }
 
-    @Test("It may lead to a Unix socket from there alone")
+    @Test("A protocol class's redirect may lead to a Unix socket only from that socket")
     func sameSocket() throws {
         #expect(try Self.refusal(of: "http://docker/next", from: "http://docker/") == nil)
         #expect(try Self.refusal(of: "http+unix://%2Frun%2Fdocker.sock/", from: "http://docker/") == nil)

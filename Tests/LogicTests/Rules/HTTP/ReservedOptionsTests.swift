@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Options of libcurl that are the session's own")
 struct ReservedOptionsTests {
-    @Test("Each name in the list is one of libcurl's, where this one has it")
+    @Test("Each reserved name is one of libcurl's, if this version has it")
     func names() {
         // Newer than the oldest libcurl that is supported.
         let newer = ["PROTOCOLS_STR", "REDIR_PROTOCOLS_STR", "QUICK_EXIT"]
@@ -29,7 +29,7 @@ struct ReservedOptionsTests {
         #expect(NamedOption("NO_SUCH_OPTION") == nil)
     }
 
-    @Test("What decides who is trusted, and who sees a certificate, is reserved; the reason names the property")
+    @Test("Options about trust and client certificates are reserved, and the reason names the property")
     func trust() throws {
         let names = [
             "SSL_VERIFYPEER": "trustsAnyCertificate", "SSLCERT_BLOB": "identity", "SSLKEYPASSWD": "identity",
@@ -42,14 +42,14 @@ struct ReservedOptionsTests {
     }
 
     @Test(
-        "What would have no effect, because the session does it itself, is reserved",
+        "Options that would have no effect, because the session does the same itself, are reserved",
         arguments: ["USERAGENT", "AUTOREFERER", "MAXREDIRS", "UNRESTRICTED_AUTH", "XOAUTH2_BEARER"]
     )
     func withoutEffect(name: String) throws {
         #expect(ReservedOptions.reason(for: try #require(NamedOption(name))) != nil)
     }
 
-    @Test("The documentation lists the same")
+    @Test("The documentation lists the reserved options")
     func page() throws {
         let page = Products.sources.appendingPathComponent(
             "Sources/CurlNetworking/CurlNetworking.docc/EscapeHatches.md"

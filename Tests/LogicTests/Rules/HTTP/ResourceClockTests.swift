@@ -7,7 +7,7 @@ import Testing
 struct ResourceClockTests {
     private static func time(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
 
-    @Test("It stands still until it is let run, and then ends a limit later")
+    @Test("The clock stands still until it is let run, and then ends a limit later")
     func running() {
         var clock = ResourceClock(.seconds(10))
         #expect(clock.end == nil)
@@ -17,7 +17,7 @@ struct ResourceClockTests {
         #expect(clock.end == Self.time(110))
     }
 
-    @Test("The time for which it stands still counts for nothing, however often")
+    @Test("The time for which the clock stands still doesn't count, however often it does")
     func stopping() {
         var clock = ResourceClock(.seconds(10))
         for round in 0..<5 as Range<Int64> {
@@ -31,7 +31,7 @@ struct ResourceClockTests {
         #expect(clock.end == Self.time(9000))
     }
 
-    @Test("Stopped late, it has nothing left and no less")
+    @Test("A clock that is stopped late has nothing left")
     func late() {
         var clock = ResourceClock(.seconds(10))
         #expect(clock.setRunning(true, at: Self.time(100)) == true)

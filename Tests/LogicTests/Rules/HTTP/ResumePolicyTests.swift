@@ -34,7 +34,7 @@ struct ResumePolicyTests {
         #expect(Self.date.fields[1].value == "Sun, 06 Nov 1994 08:49:37 GMT")
     }
 
-    @Test("With nothing to go on from, nothing special is asked for")
+    @Test("A download with nothing to go on from asks for nothing special")
     func noFields() {
         var resumption = Self.tag
         resumption.offset = 0
@@ -87,7 +87,7 @@ struct ResumePolicyTests {
         #expect(Self.decide(206, fields) == .askAgain)
     }
 
-    @Test("A range nobody asked for is of no use")
+    @Test("A range that wasn't asked for is of no use")
     func unaskedRange() {
         var resumption = Self.tag
         resumption.offset = 0
@@ -236,7 +236,7 @@ struct ResumePolicyTests {
         #expect(found?.validator == .lastModified(Self.modified))
     }
 
-    @Test("What can't be resumed has no validator")
+    @Test("A response that can't be resumed has no validator")
     func unresumable() throws {
         let tag = ("ETag", "\"v1\"")
         #expect(try Self.validator([tag.0: tag.1], "POST") == nil)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The delay before the next try")
 struct RetryBackoffTests {
-    @Test("It doubles up to its bound, and stays there")
+    @Test("The delay doubles up to its bound, and stays there")
     func growth() {
         var backoff = RetryBackoff()
         let expected: [Double] = [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
@@ -20,7 +20,7 @@ struct RetryBackoffTests {
         }
     }
 
-    @Test("Chance makes it up to a quarter shorter, and never longer")
+    @Test("Chance makes the delay up to a quarter shorter, and never longer")
     func jitter() {
         var (one, other) = (RetryBackoff(), RetryBackoff())
         #expect(one.delay(jitter: 1) == .milliseconds(375))
@@ -28,7 +28,7 @@ struct RetryBackoffTests {
         #expect(one.delay(jitter: 7) == .milliseconds(750))
     }
 
-    @Test("With reason to hope it begins anew")
+    @Test("The delay begins anew after a reset")
     func reset() {
         var backoff = RetryBackoff()
         for _ in 0..<5 { _ = backoff.delay(jitter: 0) }

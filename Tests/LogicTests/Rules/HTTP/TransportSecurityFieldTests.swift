@@ -5,7 +5,7 @@ import Testing
 @Suite("A Strict-Transport-Security field")
 struct TransportSecurityFieldTests {
     @Test(
-        "It is read as RFC 6797 §6 writes it",
+        "A field in any form of RFC 6797 §6 is read",
         arguments: [
             ("max-age=31536000", 31_536_000, false), ("max-age=15768000 ; includeSubDomains", 15_768_000, true),
             ("max-age=\"31536000\"", 31_536_000, false), ("max-age=0", 0, false),
@@ -19,7 +19,7 @@ struct TransportSecurityFieldTests {
     }
 
     @Test(
-        "What doesn't conform counts as if it weren't there",
+        "A field that doesn't conform counts as if it weren't there",
         arguments: [
             "", ";", "includeSubDomains", "max-age", "max-age=", "max-age=x", "max-age=-1", "max-age=1.5", "max-age=+1",
             "max-age=7; max-age=8", "max-age=7; includeSubDomains=1", "max-age=7; includeSubDomains; includesubdomains",

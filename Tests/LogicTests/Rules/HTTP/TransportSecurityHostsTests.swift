@@ -55,7 +55,7 @@ struct TransportSecurityHostsTests {
         #expect(!contains(host))
     }
 
-    @Test("What changes next to nothing isn't worth writing; more is")
+    @Test("A change of less than a minute isn't worth writing, and more is")
     mutating func renewal() {
         _ = note("max-age=600", from: "example.com")
         let soon = note("max-age=600", from: "example.com", now: now + 59)
@@ -90,7 +90,7 @@ struct TransportSecurityHostsTests {
         #expect(new != nil && contains("h0.new.example"))
     }
 
-    @Test("Of one site, those go that were noted longest ago")
+    @Test("Of one site's hosts, those that were noted longest ago go first")
     mutating func longestAgo() {
         for number in 0...TransportSecurityHosts.maximumCount {
             // The later, the sooner it expires.
@@ -101,7 +101,7 @@ struct TransportSecurityHostsTests {
         #expect(left == Array(1001...TransportSecurityHosts.maximumCount))
     }
 
-    @Test("When hosts were noted is taken over from the list that was written")
+    @Test("A written list's order of hosts is taken over")
     mutating func dates() {
         _ = note("max-age=600", from: "known.example")
         var read = TransportSecurityHosts(hosts.text(now: now) + "other.example \"20301231 23:59:59\"\n", now: now)
@@ -125,7 +125,7 @@ struct TransportSecurityHostsTests {
 
     // MARK: - The file
 
-    @Test("The file is libcurl's: what is written is read back, and what curl writes is read")
+    @Test("The file has libcurl's format: what is written is read back, and so is what curl writes")
     mutating func file() {
         _ = note("max-age=60", from: "plain.example")
         _ = note("max-age=600; includeSubDomains", from: "wide.example")
@@ -170,7 +170,7 @@ struct TransportSecurityHostsTests {
     // MARK: - URLs
 
     @Test(
-        "The URL gets https, and 443 for 80; all else stays",
+        "A secured URL gets https, and 443 for 80, and all else stays",
         arguments: [
             ("http://example.com/a?b#c", "https://example.com/a?b#c"),
             ("http://example.com:80/", "https://example.com:443/"),

@@ -16,7 +16,7 @@ struct TransportSecurityNewsTests {
         news.note(hosts.entries[name], for: name, known: hosts)
     }
 
-    @Test("However many are noted, their number is bounded, and those of known hosts are among them")
+    @Test("However many changes are noted, their number is bounded, and those of known hosts are among them")
     mutating func bounded() throws {
         let limit = TransportSecurityHosts.maximumCount
         for number in 0...2 * limit { try note("h\(number).example") }
@@ -28,7 +28,7 @@ struct TransportSecurityNewsTests {
         #expect(news.isEmpty)
     }
 
-    @Test("What couldn't be written is put back, but for what has changed since")
+    @Test("Changes that couldn't be written are put back, unless they have changed since")
     mutating func putBack() throws {
         try note("kept.example")
         try note("removed.example")

@@ -16,33 +16,33 @@ struct UnwantedBodyTests {
         return UnwantedBody.isWorthReading(after: head, method: method)
     }
 
-    @Test("A short one is, and one in chunks")
+    @Test("An unwanted body is worth reading if it is short or in chunks")
     func short() {
         #expect(isWorthReading(["Content-Length": "0"]))
         #expect(isWorthReading(["Content-Length": "65536"]))
         #expect(isWorthReading(["Transfer-Encoding": "chunked"]))
     }
 
-    @Test("A long one isn't, whatever the version", arguments: ["HTTP/1.1", "HTTP/2"])
+    @Test("A long unwanted body isn't worth reading, whatever the version", arguments: ["HTTP/1.1", "HTTP/2"])
     func long(version: String) {
         #expect(!isWorthReading(["Content-Length": "65537"], version: version))
     }
 
-    @Test("One that only the connection's end would end isn't; with HTTP/2, it has an end of its own")
+    @Test("An unwanted body of unknown length is worth reading only over HTTP/2, where it has an end of its own")
     func unbounded() {
         #expect(!isWorthReading([:]))
         #expect(!isWorthReading([:], version: "HTTP/1.0"))
         #expect(isWorthReading([:], version: "HTTP/2"))
     }
 
-    @Test("Where there is none, the connection is kept, whatever its length would be")
+    @Test("A response without a body keeps its connection, whatever its length would be")
     func none() {
         #expect(isWorthReading(["Content-Length": "1000000"], method: "HEAD"))
         #expect(isWorthReading(["Content-Length": "1000000"], status: 304))
         #expect(isWorthReading([:], status: 304))
     }
 
-    @Test("One whose length is no number isn't")
+    @Test("An unwanted body whose length isn't a number isn't worth reading")
     func invalid() {
         #expect(!isWorthReading(["Content-Length": "ten"]))
     }

@@ -38,7 +38,7 @@ struct HostPatternTests {
     }
 
     @Test(
-        "What is none is refused",
+        "A malformed pattern is refused",
         arguments: [
             "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
             "host:0",
@@ -78,7 +78,7 @@ struct HostPatternTests {
         }
     }
 
-    @Test("Options that make no sense are named")
+    @Test("Options for hosts that make no sense are named")
     func validation() {
         var options = CurlOptions()
         #expect(throws: Never.self) { try options.validate() }

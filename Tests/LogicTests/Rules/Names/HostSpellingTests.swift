@@ -48,7 +48,7 @@ struct HostSpellingTests {
     }
 
     @Test(
-        "What is neither a name nor an address has none",
+        "A text that is neither a name nor an address has no usual form",
         arguments: [
             "", "a b", "a/b", "a?b", "a#b", "a@b", "a:80", "a\\b", "a%62", "a\u{0}b", "a\nb", "a,b", "a+b", "[a]",
             "v1.a:b",

@@ -11,7 +11,7 @@ struct NameRulesTests {
         return try settings.names.settings(for: #require(Origin(Sample.url(url))))
     }
 
-    @Test("By default libcurl is told nothing")
+    @Test("By default libcurl is told nothing about finding hosts")
     func nothing() throws {
         #expect(try settings("https://example.com/") { _ in } == nil)
         let plan = try ConnectionPlan(Sample.settings(), for: #require(Origin(Sample.url("http://a/"))))
@@ -46,7 +46,7 @@ struct NameRulesTests {
         )
     }
 
-    @Test("What is connected to instead has the addresses of its own entry")
+    @Test("A host that is connected to instead has the addresses of its own entry")
     func connectTo() throws {
         let found = try settings("https://api.example.com/") { options in
             options.hosts["api.example.com"].names.connectTo = .init("Backend", port: 8443)
@@ -57,7 +57,7 @@ struct NameRulesTests {
         #expect(found?.overrides == [.init(host: "backend", port: 8443, addresses: ["10.0.0.2"])])
     }
 
-    @Test("Without a port the URL's stays; IPv6 is put into brackets; addresses are not looked up")
+    @Test("connectTo keeps the URL's port, puts IPv6 into brackets, and looks up no address")
     func connectToAddress() throws {
         let found = try settings("http://api.example.com:81/") { options in
             options.hosts["*"].names.connectTo = .init("::1")
@@ -87,7 +87,7 @@ struct NameRulesTests {
         #expect(try settings("http://any/", change)?.ipVersion == nil)
     }
 
-    @Test("A socket leaves nothing to be found")
+    @Test("A Unix socket leaves no host to be found")
     func unixSocket() throws {
         let change = { (options: inout CurlOptions) in
             options.names.unixSocket = .path("/run/session")
@@ -106,7 +106,7 @@ struct NameRulesTests {
         #expect(Sample.settings { change(&$0.curl) }.names.settings(for: ftp)?.unixSocket == nil)
     }
 
-    @Test("Where a Unix socket is used is known: no proxy leads there")
+    @Test("No proxy leads to a host with a Unix socket")
     func unixSocketsHaveNoProxy() throws {
         let rules = Sample.settings {
             $0.curl.hosts["a"].names.connectTo = .init("b", port: 81)
@@ -124,7 +124,7 @@ struct NameRulesTests {
         #expect(plan.route == .direct)
     }
 
-    @Test("The servers are libcurl's list, with IPv6 in brackets")
+    @Test("DNS servers become libcurl's list, with IPv6 in brackets")
     func servers() throws {
         let found = try settings("http://a/") {
             $0.names.servers = [.init("10.0.0.1"), .init("10.0.0.2", port: 5353), .init("::1", port: 53), .init("::2")]

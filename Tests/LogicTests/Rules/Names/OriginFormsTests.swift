@@ -6,7 +6,7 @@ import Testing
 @Suite("Names of other alphabets")
 struct OriginFormsTests {
     @Test(
-        "Are the same origin in every spelling",
+        "A name of another alphabet is the same origin in every spelling",
         arguments: ["bücher.example", "b%C3%BCcher.example", "BÜCHER.example"]
     )
     func spelling(host: String) throws {
@@ -16,7 +16,7 @@ struct OriginFormsTests {
     }
 
     @Test(
-        "Addresses, too",
+        "An address is the same origin in every spelling",
         arguments: [
             ("127.1", "127.0.0.1"), ("0x7f000001", "127.0.0.1"), ("%31%32%37.1", "127.0.0.1"),
             ("127.0.0.1.", "127.0.0.1"),

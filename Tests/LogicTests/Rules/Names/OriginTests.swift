@@ -48,7 +48,7 @@ struct OriginTests {
     }
 
     @Test(
-        "Of all other URLs the text isn't enough",
+        "An unusual URL's origin isn't read from its text",
         arguments: [
             "", "http", "http:", "http://", "http:///", "http://:80/", "HTTP://a/", "http://A/", "http://u@a/",
             "http://u:p@a/", "http://[::1]/",
@@ -97,14 +97,14 @@ struct OriginTests {
     }
 
     @Test(
-        "What is no http or https URL with a host has no origin",
+        "A URL other than of http or https with a host has no origin",
         arguments: ["ftp://example.com/", "file:///etc/passwd", "/relative", "http:///path", "data:,x", "http:opaque"]
     )
     func none(text: String) throws {
         #expect(try Origin(Sample.url(text)) == nil)
     }
 
-    @Test("An internationalised host that is too long for any name is none, so that nobody has to convert it")
+    @Test("An internationalised host that is too long for any name is none, so that it needn't be converted")
     func longHosts() throws {
         let long = String(repeating: "%E4%BE%8B", count: 341)
         #expect(try Origin(#require(URL(string: "http://\(long)/"))) == nil)

@@ -15,7 +15,7 @@ struct SchemeTests {
 
     /// U+017F is an "s" and U+212A a "k" to what folds the case of all of Unicode.
     @Test(
-        "Anything else is none of them",
+        "Any other text is no scheme",
         arguments: [
             "", "htt", "httpx", "http:", "ftp+unix", "ws", "wss", "http ", "http\u{17F}", "HTTP\u{FF33}", "h\u{0}ttp",
         ]
@@ -51,7 +51,7 @@ struct SchemeTests {
         #expect(Scheme.allCases.map(\.transport) == [.http, .https, .ftp, .ftps, .file, .data, .http, .https, .tcp])
     }
 
-    @Test("What goes over TCP has a port of its own")
+    @Test("A scheme over TCP has a port of its own")
     func ports() {
         #expect(Scheme.allCases.map(\.defaultPort) == [80, 443, 21, 990, nil, nil, nil, nil, nil])
     }

@@ -22,12 +22,12 @@ struct URLEquivalenceTests {
         ("http://u:p@example.com/a", ["http://u:p@EXAMPLE.com:80/a#b"]),
     ]
 
-    @Test("Have the same text, however scheme, host, port, empty path and fragment are written", arguments: spellings)
+    @Test("URLs are equivalent however scheme, host, port, empty path and fragment are written", arguments: spellings)
     func same(text: String, others: [String]) throws {
         for other in [text] + others { #expect(try Sample.url(other).equivalentText == text, "\(other)") }
     }
 
-    @Test("Have the same path, query and user")
+    @Test("URLs with another path, query or user are not equivalent")
     func different() throws {
         let all = [
             "http://example.com/", "http://example.com/a", "http://example.com/A", "http://example.com/%61",
@@ -36,7 +36,7 @@ struct URLEquivalenceTests {
         #expect(try all.map { try Sample.url($0).equivalentText } == all)
     }
 
-    @Test("Are http and https URLs: of others only the fragment is left out")
+    @Test("URLs of other schemes are equivalent only if they are the same without their fragments")
     func others() throws {
         for text in ["CUSTOM:thing", "ftp://A:21", "http+unix://%2FA/", "file:///A"] {
             #expect(try Sample.url(text + "#a").equivalentText == text)
@@ -44,7 +44,7 @@ struct URLEquivalenceTests {
     }
 
     @Test(
-        "A host that would be another one without its percent-encoding keeps it",
+        "A host that would be another one without its percent-encoding keeps that",
         arguments: ["a%2Fb", "a%40b", "a%3Fb"]
     )
     func encodedHost(host: String) throws {

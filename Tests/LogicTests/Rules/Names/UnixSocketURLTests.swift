@@ -15,7 +15,7 @@ struct UnixSocketURLTests {
         ]
     )
     func socket(url: String, expected: CurlOptions.UnixSocket) throws {
-        // Where Foundation has no such URL, nobody can ask for it.
+        // Where Foundation has no such URL, it can't be asked for.
         guard let url = URL(string: url) else { return }
         let origin = try #require(Origin(url))
         #expect(origin.isUnixSocket)
@@ -35,7 +35,7 @@ struct UnixSocketURLTests {
         #expect(Origin(url) == nil)
     }
 
-    @Test("A name of 107 bytes is one")
+    @Test("A socket's name may have 107 bytes")
     func longest() throws {
         #expect(try Origin(Sample.url("http+unix://%2F" + String(repeating: "x", count: 106))) != nil)
         #expect(try Origin(Sample.url("http+unix://%40" + String(repeating: "x", count: 107))) != nil)
@@ -123,7 +123,7 @@ struct UnixSocketURLTests {
     }
 
     @Test(
-        "Within a socket they stay there, also by the name that it is told",
+        "Redirects within a socket stay there, also by the name that the server is told",
         arguments: [
             ("/b?c", "http+unix://%2Frun%2Fx/b?c", true),
             ("http+unix://%2Frun%2Fx/b", "http+unix://%2Frun%2Fx/b", true),

@@ -8,7 +8,7 @@ struct ProxyAddressTests {
     typealias Server = CurlOptions.ProxyServer
 
     @Test(
-        "is read as libcurl reads it",
+        "A proxy's address is read as libcurl reads it",
         arguments: [
             ("proxy", "http://proxy:1080"), ("proxy:3128", "http://proxy:3128"),
             ("http://proxy:8080/", "http://proxy:8080"),
@@ -25,7 +25,7 @@ struct ProxyAddressTests {
         #expect(Server(text)?.description == url)
     }
 
-    @Test("User name and password are percent-decoded, and split at the first colon")
+    @Test("A proxy's user name and password are percent-decoded, and split at the first colon")
     func credentials() throws {
         let server = try ProxyAddress.server("http://us%3Aer:p%40ss:w%2Ford@proxy:3128")
         #expect(server.user == "us:er" && server.password == "p@ss:w/ord")
@@ -36,7 +36,7 @@ struct ProxyAddressTests {
     }
 
     @Test(
-        "Nonsense is none",
+        "Nonsense is no proxy's address",
         arguments: [
             "", "://", "http://", "a b", "http://proxy:0", "http://proxy:65536", "http://proxy:x", "http://proxy:+1",
             "ftp://proxy", "http://[::1", "http://::1", "http://[nonsense]:1", "http://us%zz:p@proxy",
@@ -49,7 +49,7 @@ struct ProxyAddressTests {
         #expect(Server(text) == nil)
     }
 
-    @Test("Its descriptions keep the password to themselves")
+    @Test("A proxy's descriptions don't show its password")
     func descriptions() {
         let server = Server("http://user:hidden@proxy:3128")
         var dumped = ""
@@ -69,7 +69,7 @@ struct ProxyAddressTests {
         }
     }
 
-    @Test("It is its own origin, and makes tunnels for https, or for everything")
+    @Test("A proxy has an origin of its own, and makes tunnels for https, or for everything")
     func origins() throws {
         var server = Server(.https, host: "Proxy.example.com", port: 3129)
         let plain = try #require(Origin(Sample.url("http://example.com/")))

@@ -28,7 +28,7 @@ struct ProxyDictionaryTests {
         #expect(try Self.proxy(entries, "ftp://example.com/") == "socks5h://c:3")
     }
 
-    @Test("A stream task takes the one for https, and SOCKS without that")
+    @Test("A stream task takes the proxy for https, or else the SOCKS proxy")
     func streams() throws {
         let stream = try #require(Origin.ofStream(host: "example.com", port: 80))
         let entries: [AnyHashable: Any] = [
@@ -68,7 +68,7 @@ struct ProxyDictionaryTests {
         }
     }
 
-    @Test("What isn't enabled isn't used, and an empty dictionary means no proxy")
+    @Test("A proxy that isn't enabled isn't used, and an empty dictionary means no proxy")
     func disabled() throws {
         #expect(try Self.route([:]) == .direct)
         #expect(try Self.route(["HTTPProxy": "a", "HTTPPort": 1]) == .direct)
@@ -77,7 +77,7 @@ struct ProxyDictionaryTests {
         #expect(try Self.route(["HTTPEnable": 1, "HTTPProxy": "a"], "https://example.com/") == .direct)
     }
 
-    @Test("User name and password")
+    @Test("A dictionary's user name and password are the proxy's, as they are")
     func credentials() throws {
         let entries: [AnyHashable: Any] = [
             "HTTPEnable": 1, "HTTPProxy": "a", kCFProxyUsernameKey: "user", kCFProxyPasswordKey: "p%40ss",
@@ -124,7 +124,7 @@ struct ProxyDictionaryTests {
         ]
     }
 
-    @Test("What makes no sense keeps requests from going without a proxy", arguments: senseless.indices)
+    @Test("An entry that makes no sense keeps requests from going without a proxy", arguments: senseless.indices)
     func unusable(index: Int) throws {
         guard case .unusable = try Self.route(Self.senseless[index]) else {
             Issue.record("It was taken for something")

@@ -50,7 +50,7 @@ struct ProxyEnvironmentTests {
         #expect(try Self.proxy(lists, "https://192.0.2.1/") == "http://a:1")
     }
 
-    @Test("What names no proxy keeps requests from going without one, but for the exceptions")
+    @Test("A variable that names no proxy keeps requests from going without one, but for the exceptions")
     func unusable() throws {
         guard case .unusable(let reason) = try Self.route(["http_proxy": "quic://proxy"]) else {
             Issue.record("It was taken for something")

@@ -4,7 +4,7 @@ import Testing
 import CurlTransport
 @testable import CurlNetworking
 
-@Suite("Whose word on proxies counts")
+@Suite("Which proxy is used")
 struct ProxyRulesTests {
     private static func plan(
         _ url: String = "http://example.com/",
@@ -15,7 +15,7 @@ struct ProxyRulesTests {
 
     private static var dictionary: [AnyHashable: Any] { ["HTTPEnable": 1, "HTTPProxy": "dictionary", "HTTPPort": 1] }
 
-    @Test("A host's goes before the session's, that before the dictionary's, and that before the environment's")
+    @Test("A host's proxy goes before the session's, the dictionary's, and the environment's, in that order")
     func precedence() throws {
         let environment = ProxyTable { $0 == "http_proxy" ? "environment:1" : nil }
         let origin = try #require(Origin(Sample.url("http://example.com/")))
@@ -38,7 +38,7 @@ struct ProxyRulesTests {
         #expect(host.route.server?.host == "host")
     }
 
-    @Test("Each of them can say that there is none")
+    @Test("A host, a session and a dictionary can each say that there is no proxy")
     func none() throws {
         #expect(try Self.plan { $0.connectionProxyDictionary = [:] }.route == .direct)
         #expect(
@@ -64,7 +64,7 @@ struct ProxyRulesTests {
         #expect(plan.route.server?.host == "dictionary")
     }
 
-    @Test("A proxy's own exceptions go directly")
+    @Test("Requests to a proxy's own exceptions go directly")
     func exceptions() throws {
         var server = CurlOptions.ProxyServer(host: "proxy", port: 1)
         server.exceptions = ["example.com", "10.0.0.0/8"]

@@ -44,7 +44,7 @@ struct UploadCourseTests {
         #expect(course.lost() == .deliver)
     }
 
-    @Test("What is sent after an early answer to the rest counts from where the rest began")
+    @Test("Bytes that are sent after an early answer to the rest count from where the rest began")
     func earlyAnswer() {
         var course = interrupted()
         #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
@@ -55,7 +55,7 @@ struct UploadCourseTests {
     }
 
     @Test(
-        "What is sent after an early answer by which the server is to be asked again counts, too",
+        "Bytes that are sent after an early answer count, even if the server is to be asked again",
         arguments: [200, 503]
     )
     func earlyIncompleteAnswer(status: Int) {
@@ -109,7 +109,7 @@ struct UploadCourseTests {
         }
     }
 
-    @Test("What the server says to the question of the offset: what follows from it")
+    @Test("Each answer to the request for the offset has its consequence")
     func offsets() throws {
         typealias Row = (fields: KeyValuePairs<String, String>, status: Int, verdict: UploadCourse.Verdict)
         let table: [Row] = [
@@ -156,7 +156,7 @@ struct UploadCourseTests {
         #expect(course.resource == nil)
     }
 
-    @Test("What the server says to the rest: what follows from it")
+    @Test("Each answer to the rest has its consequence")
     func appends() {
         typealias Row = (fields: KeyValuePairs<String, String>, status: Int, verdict: UploadCourse.Verdict)
         let table: [Row] = [
@@ -210,7 +210,7 @@ struct UploadCourseTests {
         }
     }
 
-    @Test("What the server limits a request to is sent in pieces; those that it has taken are followed by the next")
+    @Test("An upload is sent in pieces of the size to which the server limits a request, one after the other")
     func pieces() {
         var course = interrupted()
         let state = Self.state(["Upload-Offset": "100", "Upload-Limit": "max-size=5000, max-append-size=400;x=1"])
@@ -339,7 +339,7 @@ struct UploadCourseTests {
         #expect(put.stage == .plain && put.resource == nil)
     }
 
-    @Test("One that was interrupted earlier begins with the question")
+    @Test("An upload that was interrupted earlier begins with the request for its offset")
     func earlier() {
         var course = UploadCourse()
         let known = UploadResource(url: resource, version: .v3)
@@ -392,7 +392,7 @@ struct UploadCourseTests {
         #expect(course.receive(whole, to: resource) == .deliverComplete(600))
     }
 
-    @Test("What a server claims to have earns nothing: the bytes count that the task has sent, each once")
+    @Test("A server's claims earn nothing: only bytes that the task has sent count, each once")
     func gains() {
         var course = interrupted(mayRepeat: true, length: 1_000_000, sent: 600)
         #expect(course.gained == 600)

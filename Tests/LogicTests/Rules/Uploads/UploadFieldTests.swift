@@ -133,7 +133,7 @@ struct UploadResourceTests {
         #expect(try Self.offered("//EXAMPLE.com/uploads/1") == "https://EXAMPLE.com/uploads/1")
     }
 
-    @Test("It has the user name and password of the request's URL, unless it has its own")
+    @Test("The resource has the user name and password of the request's URL, unless it has its own")
     func userInformation() throws {
         let base = "https://me:secret@example.com/files"
         #expect(try Self.offered("/uploads/1", to: base) == "https://me:secret@example.com/uploads/1")
@@ -142,7 +142,7 @@ struct UploadResourceTests {
     }
 
     @Test(
-        "One at another origin, of another scheme, or that is no URL, isn't made use of",
+        "A resource at another origin, of another scheme, or that is no URL, isn't used",
         arguments: [
             "https://evil.example/uploads/1", "http://example.com/uploads/1", "https://example.com:8443/uploads/1",
             "//evil.example/1", "file:///etc/passwd", "ftp://example.com/1", "http+unix://%2Frun%2Fdocker.sock/1",
@@ -168,7 +168,7 @@ struct UploadResourceTests {
         #expect(UploadResource(offeredBy: early, to: base) == nil)
     }
 
-    @Test("Its requests have the fields of the upload's own, except those about the body and conditions")
+    @Test("The resource's requests have the upload's fields, except those about the body and conditions")
     func requests() throws {
         var request = try Sample.request(
             "https://example.com/files",
@@ -198,7 +198,7 @@ struct UploadResourceTests {
     }
 
     @Test(
-        "They have the request's credentials where that has led to the resource, by way of https if its host requires that",
+        "The resource's requests have the upload's credentials only at its origin, or the same host over https",
         arguments: [
             ("https://a/", "https://a/r", true), ("http://a/", "https://a/r", true),
             ("http://a/", "https://b/r", false),

@@ -201,7 +201,7 @@ struct WebSocketAssemblerTests {
         return (seen, nil)
     }
 
-    @Test("What is read to where it belongs is the same as what is copied there", arguments: 0..<20)
+    @Test("Bytes that are read to where they belong are the same as those that are copied there", arguments: 0..<20)
     func direct(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
         var frames: [Frame] = []
@@ -297,7 +297,7 @@ struct WebSocketAssemblerTests {
     }
 
     @Test(
-        "What was compressed inflates to what it was, by any of the four parameters",
+        "A compressed message inflates to what it was, by any of the four parameters",
         arguments: 9...15,
         [false, true]
     )
@@ -391,7 +391,7 @@ struct WebSocketAssemblerTests {
     }
 
     @Test(
-        "Messages that no longer count aren't looked into, whatever they hold; the control frames among them are",
+        "Messages that no longer count aren't looked into, but the control frames among them are",
         arguments: [false, true]
     )
     func skipping(beginsBefore: Bool) throws {

@@ -90,7 +90,7 @@ struct WebSocketCloseHandshakeTests {
         var (sent, finished, isWaiting, isCancelled) = (0, 0, false, false)
         for _ in 0..<12 {
             let event = events.randomElement(using: &random) ?? .cancelled
-            // No time runs that nobody has set.
+            // No time runs that wasn't set.
             if case .timeIsUp = event, !isWaiting { continue }
             let wasClosed = handshake.isClosed
             let wasSending = handshake.isSending
@@ -120,11 +120,11 @@ struct WebSocketCloseHandshakeTests {
                 if case .finish = action { finished += 1 }
             }
         }
-        // Whoever cancels needs no telling.
+        // A caller that cancels needn't be told.
         #expect(finished == (isCancelled ? 0 : 1))
     }
 
-    @Test("What a program asks to send is made sendable")
+    @Test("A status and reason that a program asks to send are made sendable")
     func sendable() {
         #expect(WebSocketClosing(sending: 1000, Data("a".utf8)).payload == [3, 0xE8, 0x61])
         for code in [0, 1004, 1005, 1006, 1015, 2999, 5000, -1, 70000] {

@@ -36,7 +36,7 @@ struct WebSocketFrameTests {
     }
 
     @Test(
-        "What the RFC forbids is refused with the first byte that shows it",
+        "A frame that the RFC forbids is refused with the first byte that shows it",
         arguments: [
             [0x83], [0x84], [0x87], [0x8B], [0x8F], [0xC1], [0xA1], [0x91], [0x09], [0x08], [0x0A], [0x81, 0x80],
             [0x89, 0x7E], [0x88, 0x7F], [0x82, 0x7E, 0x00, 0x7D], [0x82, 0x7F, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF],
@@ -99,7 +99,7 @@ struct UTF8ValidatorTests {
         return validator.isComplete
     }
 
-    @Test("It agrees with the standard library on every sequence of up to three bytes of each kind, however it is cut")
+    @Test("Validation agrees with the standard library on every sequence of bytes of each kind, however it is cut")
     func exhaustive() {
         let bytes: [UInt8] = [
             0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5,

@@ -110,7 +110,7 @@ struct WebSocketHandshakeTests {
     }
 
     @Test(
-        "What wasn't offered, is there twice or makes no sense is refused",
+        "A parameter that wasn't offered, is there twice or makes no sense is refused",
         arguments: [
             "permessage-bzip2", "permessage-deflate, permessage-deflate", "permessage-deflate; x",
             "permessage-deflate; server_max_window_bits", "permessage-deflate; client_max_window_bits",
@@ -123,7 +123,7 @@ struct WebSocketHandshakeTests {
         #expect(throws: WebSocketRefusal.self) { try agreed(field) }
     }
 
-    @Test("A server has to do what it was asked for")
+    @Test("A server that doesn't do what the offer asked for is refused")
     func ignored() {
         var offer = WebSocketCompression.Offer()
         offer.serverForgets = true

@@ -31,7 +31,7 @@ struct CacheFileTests {
         return response
     }
 
-    @Test("Everything is read as it was written")
+    @Test("A stored response is read as it was written")
     func roundTrip() throws {
         let written = try Self.sample {
             $0.head = Sample.head(203, ["X": "ä", "X": "", "Y": "z"])
@@ -51,7 +51,7 @@ struct CacheFileTests {
         #expect(read.userInfo == written.userInfo)
     }
 
-    @Test("What there isn't, and what is no response of HTTP, stays so")
+    @Test("A response without some properties, or of another protocol than HTTP, is read as it was written")
     func absences() throws {
         let other = StoredResponse.Form.Other(mimeType: "text/plain", expectedLength: -1, textEncoding: nil)
         let written = try Self.sample {
@@ -68,14 +68,14 @@ struct CacheFileTests {
         #expect(read.response.mimeType == "text/plain")
     }
 
-    @Test("A file that is cut off anywhere is none, and neither is one with something added")
+    @Test("A file that is cut off anywhere, or longer than it should be, isn't read")
     func torn() throws {
         let file = try Self.file(Self.sample())
         for count in file.indices { #expect(Self.response(in: Array(file[..<count])) == nil, "\(count)") }
         #expect(Self.response(in: file + [0]) == nil)
     }
 
-    @Test("A file of which any bit is another is none")
+    @Test("A file with any bit changed isn't read")
     func damaged() throws {
         var file = try Self.file(Self.sample())
         for index in file.indices {
@@ -88,12 +88,12 @@ struct CacheFileTests {
         #expect(Self.response(in: file) != nil)
     }
 
-    @Test("Another URL's file is none, however sound")
+    @Test("A sound file of another URL isn't read")
     func otherKey() throws {
         #expect(try Self.response(in: Self.file(Self.sample()), for: Self.key + "d") == nil)
     }
 
-    @Test("A description whose checksum is right, and whose numbers are not, is none", arguments: 0..<200)
+    @Test("A description whose checksum is right, and whose numbers are not, isn't read", arguments: 0..<200)
     func forged(seed: Int) throws {
         var generator = SeededGenerator(seed: UInt64(seed))
         var writer = ByteWriter()
@@ -117,7 +117,7 @@ struct CacheFileTests {
         #expect(Self.response(in: file) == nil)
     }
 
-    @Test("Lengths that add up to more than there are numbers for are none")
+    @Test("A file with lengths that overflow isn't read")
     func overflow() {
         for (description, body) in [(UInt64.max, 1), (1, UInt64.max), (UInt64(Int.max), UInt64(Int.max))]
             as [(UInt64, UInt64)]

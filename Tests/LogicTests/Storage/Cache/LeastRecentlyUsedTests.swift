@@ -4,7 +4,7 @@ import Testing
 
 @Suite("What was used longest ago goes first")
 struct LeastRecentlyUsedTests {
-    @Test("A use puts off the end, a look doesn't")
+    @Test("A value that is used stays longer, and one that is only looked at doesn't")
     func order() {
         var values = LeastRecentlyUsed<Int>(capacity: 3)
         for number in 1...3 { values.insert(number, for: "\(number)", cost: 1) }
@@ -17,7 +17,7 @@ struct LeastRecentlyUsedTests {
         #expect(values.totalCost == 1)
     }
 
-    @Test("What is larger than there is room for is not kept, nor what it would replace")
+    @Test("A value that is larger than the capacity is not kept, nor is the one that it would replace")
     func tooLarge() {
         var values = LeastRecentlyUsed<Int>(capacity: 3)
         values.insert(1, for: "a", cost: 1)

@@ -8,7 +8,7 @@ struct PendingResponsesTests {
 
     private func isStored(_ response: PendingResponse) -> Bool { response.store { true } ?? false }
 
-    @Test("One is stored as long as none to a later request was")
+    @Test("A response is stored unless one to a later request was")
     func order() {
         let (first, second, third) = (responses.begin("a"), responses.begin("a"), responses.begin("a"))
         #expect(isStored(second))
@@ -17,7 +17,7 @@ struct PendingResponsesTests {
         #expect(!isStored(second))
     }
 
-    @Test("Whatever outdates those on their way leaves later and other ones alone", arguments: [false, true])
+    @Test("Outdating responses on their way leaves later and other ones alone", arguments: [false, true])
     func outdated(all: Bool) {
         let (earlier, other) = (responses.begin("a"), responses.begin("b"))
         if all { responses.outdateAll() } else { responses.outdate("a") }
@@ -27,7 +27,7 @@ struct PendingResponsesTests {
         #expect(isStored(later))
     }
 
-    @Test("Whoever outdates what is on its way learns, once, that something was stored meanwhile")
+    @Test("A caller that outdates responses on their way learns, once, that one was stored meanwhile")
     func stored() {
         let (first, second) = (responses.begin("a"), responses.begin("a"))
         #expect(!responses.outdate("a"))
@@ -40,7 +40,7 @@ struct PendingResponsesTests {
         for response in [first, second, third] { #expect(!isStored(response)) }
     }
 
-    @Test("One is current as long as it would be stored")
+    @Test("A response is current as long as it would be stored")
     func current() {
         let (first, second) = (responses.begin("a"), responses.begin("a"))
         #expect(first.isCurrent && second.isCurrent)
@@ -51,7 +51,7 @@ struct PendingResponsesTests {
         #expect(responses.begin("a").isCurrent)
     }
 
-    @Test("Nothing is remembered of a URL once none is on its way")
+    @Test("Nothing is remembered of a URL once no response is on its way")
     func released() {
         do {
             let (first, second) = (responses.begin("a"), responses.begin("a"))

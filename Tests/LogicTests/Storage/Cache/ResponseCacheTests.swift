@@ -37,7 +37,7 @@ struct ResponseCacheTests {
         cache.waitForWrites()
     }
 
-    @Test("What is stored is found at once, also before it is written")
+    @Test("A stored response is found at once, even before it is written")
     func staged() throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory)
@@ -73,7 +73,7 @@ struct ResponseCacheTests {
         #expect(released.value == 2)
     }
 
-    @Test("Another process finds it by its name, and nobody goes through the directory for that")
+    @Test("Another process finds a stored response by its name, without going through the directory")
     func otherProcess() throws {
         let directory = try TemporaryDirectory()
         let first = Self.cache(directory)
@@ -89,7 +89,7 @@ struct ResponseCacheTests {
         #expect(!FileManager.default.fileExists(atPath: litter))
     }
 
-    @Test("What another process replaces or removes is not served from memory")
+    @Test("A response that another process replaces or removes is not served from memory")
     func coherence() throws {
         let directory = try TemporaryDirectory()
         let (first, second) = (Self.cache(directory), Self.cache(directory))
@@ -151,7 +151,7 @@ struct ResponseCacheTests {
     }
 
     @Test(
-        "What is no sound file of this cache's is a miss, and gone",
+        "A file that isn't a sound one of this cache's is a miss, and gone",
         arguments: ["empty", "cut", "longer", "changed", "readable by others", "a link", "another's"]
     )
     func damaged(how: String) throws {
@@ -194,7 +194,7 @@ struct ResponseCacheTests {
         #expect(Self.files(directory) == [foreign])
     }
 
-    @Test("Where the directory is a link, the files behind it stay")
+    @Test("If the directory is a link, the files behind it stay")
     func linkedDirectory() throws {
         let directory = try TemporaryDirectory()
         let elsewhere = directory.url.appendingPathComponent("elsewhere")
@@ -221,7 +221,7 @@ struct ResponseCacheTests {
         #expect(Self.text(Self.cache(directory)) == "y")
     }
 
-    @Test("Where there can be no directory, memory serves")
+    @Test("If there can be no directory, memory serves")
     func noDirectory() throws {
         let cache = ResponseCache(memoryCapacity: 1 << 20, diskCapacity: 1 << 20, directoryPath: "/dev/null/none")
         try Self.store("x", cache)
@@ -242,7 +242,7 @@ struct ResponseCacheTests {
         return gate
     }
 
-    @Test("What is removed while newer responses are being removed doesn't come back", .timeLimit(.minutes(1)))
+    @Test("A response that is removed while newer ones are being removed doesn't come back", .timeLimit(.minutes(1)))
     func removedMeanwhile() async throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, disk: 1 << 30)
@@ -269,7 +269,7 @@ struct ResponseCacheTests {
 
     // MARK: - Room
 
-    @Test("What was used longest ago goes first, also by another process")
+    @Test("The response that was used longest ago goes first, also if another process has used it")
     func eviction() throws {
         let directory = try TemporaryDirectory()
         let block = 4096
@@ -285,7 +285,7 @@ struct ResponseCacheTests {
         #expect(Self.text(first, Self.url + "?17") == "17")
     }
 
-    @Test("However much is stored, and by however many, what is on disk stays near its capacity")
+    @Test("However much is stored, and by however many caches, the disk's part stays near its capacity")
     func bounded() throws {
         let directory = try TemporaryDirectory()
         let caches = (0..<3).map { _ in Self.cache(directory, memory: 0, disk: 64 * 4096) }
@@ -293,7 +293,7 @@ struct ResponseCacheTests {
         #expect(caches[0].diskUsage <= 64 * 4096 + 3 * 5 * 4096)
     }
 
-    @Test("What is larger than the disk's part is in memory alone, and replaces what was on disk")
+    @Test("A response that is larger than the disk's part is in memory alone, and replaces the one on disk")
     func tooLarge() throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, disk: 8192)
@@ -303,7 +303,7 @@ struct ResponseCacheTests {
         #expect(Self.text(Self.cache(directory)) == nil)
     }
 
-    @Test("What is for memory alone is not written, and takes the place of what was")
+    @Test("A response that is for memory alone is not written, and replaces the one on disk")
     func memoryOnly() throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory)
@@ -336,7 +336,7 @@ struct ResponseCacheTests {
 
     // MARK: - Sessions
 
-    @Test("What was looked for in vain isn't looked for again for a second, unless somebody relies on it or it comes")
+    @Test("A response that wasn't found isn't looked for again for a second, unless a task relies on it or it comes")
     func absent() async throws {
         let directory = try TemporaryDirectory()
         // Before the cache begins to count its seconds: so it is asked, however long the test takes.
@@ -371,7 +371,7 @@ struct ResponseCacheTests {
         #expect(found?.data == Data("x".utf8))
     }
 
-    @Test("Who stores more than can be written waits, and nobody else")
+    @Test("A caller that stores more than can be written waits, and no other does")
     func backPressure() async throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, memory: 0, disk: 100 << 20)
@@ -385,7 +385,10 @@ struct ResponseCacheTests {
         for number in 0..<24 { #expect(Self.text(cache, Self.url + "?\(number)") == body) }
     }
 
-    @Test("What comes while 32 MiB wait is left out, and what it would replace is removed", arguments: [true, false])
+    @Test(
+        "A response that comes while 32 MiB wait is left out, and the one that it would replace is removed",
+        arguments: [true, false]
+    )
     func tooMuch(mayWait: Bool) throws {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory, memory: 0, disk: 1 << 30)

@@ -70,7 +70,7 @@ struct CookieStoreTests {
         #expect(await fieldAfterStoring() == "a=1")
     }
 
-    @Test("They don't wait for the cookies of responses to be written")
+    @Test("Cookies that a program stores for a URL don't wait for those of responses to be written")
     func storedDuringWrite() async throws {
         let alice = try CookieIndexTests.cookie("a", value: "alice")
         let content = await self.content(after: "a=guest") { _ in
@@ -80,7 +80,7 @@ struct CookieStoreTests {
         #expect(await fieldAfterStoring() == "a=alice")
     }
 
-    @Test("One that the program deletes after a response stays away")
+    @Test("A cookie that the program deletes after a response stays away")
     func deleted() async throws {
         let old = try CookieIndexTests.cookie("a", value: "old")
         storage.setCookie(old)
@@ -90,7 +90,7 @@ struct CookieStoreTests {
         #expect(await fieldAfterStoring() == nil)
     }
 
-    @Test("What the program changes makes no difference to other cookies that have yet to be written")
+    @Test("A program's change makes no difference to other cookies that have yet to be written")
     func others() async throws {
         let other = try CookieIndexTests.cookie("b")
         let content = await self.content(after: "a=guest") { $0.setCookie(other) }
@@ -99,7 +99,7 @@ struct CookieStoreTests {
         #expect(field.components(separatedBy: "; ").sorted() == content)
     }
 
-    @Test("What the program has stored during a write goes with all others")
+    @Test("A cookie that the program has stored during a write is removed with all others")
     func removedDuringWrite() async throws {
         let own = try CookieIndexTests.cookie("own")
         store.writing.suspend()
@@ -114,7 +114,7 @@ struct CookieStoreTests {
         #expect(await fieldAfterStoring() == nil)
     }
 
-    @Test("What comes after all were removed stays")
+    @Test("A cookie that comes after all were removed stays")
     func storedAfterRemoval() async throws {
         store.writing.suspend()
         _ = await respond("a=guest")

@@ -27,7 +27,7 @@ struct TaskCookiesTests {
         }
     }
 
-    @Test("Those it was given are sent, secure ones over https alone, and none to other hosts")
+    @Test("A task's own cookies are sent, secure ones over https alone, and none to other hosts")
     func given() throws {
         let cookies = TaskCookies([try cookie("a"), try cookie("b", isSecure: true)])
         #expect(cookies.cookieField(for: secure) == .found("a=1; b=1"))
@@ -35,7 +35,7 @@ struct TaskCookiesTests {
         #expect(try cookies.cookieField(for: Sample.url("https://other.example/")) == .found(nil))
     }
 
-    @Test("Its next request has what a response has set, by the rules of every session")
+    @Test("A task's next request has the cookies that a response has set, by the rules of every session")
     func responses() async throws {
         let cookies = TaskCookies([try cookie("gone")])
         let fields = ["own=2", "other=2; Domain=bank.example", "top=2; Domain=example", "gone=; Max-Age=0; Path=/"]

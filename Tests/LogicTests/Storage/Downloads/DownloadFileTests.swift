@@ -42,7 +42,7 @@ struct DownloadFileTests {
         return try #require(name.flatMap { Int32($0) })
     }
 
-    @Test("It is a private file in the directory, under a name that nobody can guess")
+    @Test("A download's file is a private file in the directory, under a random name")
     func creation() throws {
         var names: Set<String> = []
         for _ in 0..<100 {
@@ -65,7 +65,7 @@ struct DownloadFileTests {
         #expect(Self.mode(of: file.url) & 0o177 == 0)
     }
 
-    @Test("What is written is there when it is finished")
+    @Test("A finished file has what was written")
     func finishing() throws {
         let file = try DownloadFile(in: directory.url)
         try Self.write("Hello, ", to: file)
@@ -79,7 +79,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("Removed, it is gone")
+    @Test("A removed file is gone")
     func removal() throws {
         let file = try DownloadFile(in: directory.url)
         try Self.write("abc", to: file)
@@ -87,7 +87,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("A directory that isn't there can't hold it")
+    @Test("A file can't be created in a directory that isn't there")
     func missingDirectory() {
         #expect(
             Self.code { _ = try DownloadFile(in: directory.url.appendingPathComponent("x")) } == .cannotCreateFile
@@ -117,7 +117,7 @@ struct DownloadFileTests {
         #expect(directory.content == [])
     }
 
-    @Test("A file that somebody took away, or replaced, can't be finished or kept, and what is there now stays")
+    @Test("A file that was taken away, or replaced, can't be finished or kept, and what is there now stays")
     func disappeared() throws {
         for replaces in [false, true] {
             for keeps in [false, true] {

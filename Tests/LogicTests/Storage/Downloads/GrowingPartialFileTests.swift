@@ -23,7 +23,7 @@ struct GrowingPartialFileTests {
         return try String(contentsOf: copy.url, encoding: .utf8)
     }
 
-    @Test("It gives all that has been appended by then")
+    @Test("The description covers all that has been appended by then")
     func growing() throws {
         #expect(partial.length == 4)
         try DownloadFileTests.write(" more", to: file)
@@ -43,7 +43,7 @@ struct GrowingPartialFileTests {
         #expect(try content(copying: partial) == nil)
     }
 
-    @Test("As long as its download has it open, nobody else removes it")
+    @Test("A file that its download has open isn't removed by others")
     func removing() throws {
         partial.remove(in: directory.url)
         #expect(directory.content == [partial.name])
@@ -59,7 +59,7 @@ struct GrowingPartialFileTests {
         file.remove()
     }
 
-    @Test("It says so in resume data, and no other description does")
+    @Test("Only the description of a growing file says so in resume data")
     func coding() throws {
         let encoder = PropertyListEncoder()
         let growing = try PropertyListDecoder().decode(PartialFile.self, from: encoder.encode(partial))

@@ -39,7 +39,7 @@ struct PartialFileTests {
         #expect(opens())
     }
 
-    @Test("It says where it is, and is looked for nowhere else")
+    @Test("A partial file says where it is, and is looked for nowhere else")
     func otherDirectory() throws {
         let other = try TemporaryDirectory()
         try FileManager.default.copyItem(at: url, to: other.url.appendingPathComponent(partial.name))
@@ -165,7 +165,7 @@ struct PartialFileTests {
 
     // MARK: - Other directories
 
-    @Test("It is moved under the name that it is to have there, which can be repeated")
+    @Test("A partial file is moved to the name that it is to have, which can be repeated")
     func moving() throws {
         let other = try TemporaryDirectory()
         let name = TemporaryName.kept.make()
@@ -181,7 +181,7 @@ struct PartialFileTests {
         #expect(other.content == [name])
     }
 
-    @Test("One to which a download is being written is copied, and stays")
+    @Test("A partial file that is being written is copied instead of moved")
     func movingGrowing() throws {
         let other = try TemporaryDirectory()
         let download = try DownloadFile(in: directory.url)
@@ -196,7 +196,7 @@ struct PartialFileTests {
         #expect(try String(contentsOf: finished.url, encoding: .utf8) == "growing on")
     }
 
-    @Test("One for another file system is copied, and stays")
+    @Test("A partial file for another file system is copied instead of moved")
     func movingElsewhere() throws {
         let path = "/dev/shm/CurlNetworkingTests-\(UUID().uuidString)"
         let other = URL(fileURLWithPath: path, isDirectory: true)
@@ -221,7 +221,7 @@ struct PartialFileTests {
         #expect(DownloadFileTests.mode(of: finished.url) == S_IFREG | 0o600)
     }
 
-    @Test("There is no copy of a file that is gone or changed, and no litter of the attempt")
+    @Test("A file that is gone or changed isn't copied, and the attempt leaves nothing behind")
     func copyingNothing() throws {
         #expect(chmod(url.path, 0o640) == 0)
         #expect(try DownloadFile(copying: partial, in: directory.url) == nil)

@@ -100,7 +100,7 @@ struct ResumeDataTests {
 
     // MARK: - There and back
 
-    @Test("What is written is read back")
+    @Test("Resume data is read back as it was written")
     func roundTrip() throws {
         for validator in [Resumption.Validator.entityTag("\"ü&<>\""), .lastModified("Sun, 06 Nov 1994 08:49:37 GMT")] {
             for length in [nil, 3, 1000, Int64.max] {
@@ -125,7 +125,7 @@ struct ResumeDataTests {
         #expect(decoded.timeoutInterval == 12.5)
     }
 
-    @Test("So do the wish for no cookies, the main document's URL, and the properties of protocol classes")
+    @Test("The wish for no cookies, the main document's URL, and properties of protocol classes come back")
     func rest() throws {
         var request = try Sample.request("https://example.com/")
         request.httpShouldHandleCookies = false
@@ -142,7 +142,7 @@ struct ResumeDataTests {
         #expect(CurlNetworking.URLProtocol.property(forKey: "other", in: decoded) as? String == "text")
     }
 
-    @Test("Data of before, without them, is good")
+    @Test("Resume data of earlier versions, without these, is good")
     func older() throws {
         let data = try Self.changed { list in
             for key in ["handlesCookies", "mainDocumentURL", "properties"] { list[key] = nil }
@@ -172,13 +172,13 @@ struct ResumeDataTests {
         }
     }
 
-    @Test("It is a property list with a version")
+    @Test("Resume data is a property list with a version")
     func format() throws {
         let list = try PropertyListSerialization.propertyList(from: #require(Self.sample().encoded()), format: nil)
         #expect((list as? [String: Any])?["version"] as? Int == 1)
     }
 
-    @Test("It holds no credentials, neither from the URL nor from the headers")
+    @Test("Resume data holds no credentials, neither from the URL nor from the headers")
     func credentials() throws {
         let request = try Sample.request(
             "https://us%20er:topsecret@example.com/",
@@ -196,13 +196,13 @@ struct ResumeDataTests {
         #expect(!text.contains("us%20er"))
     }
 
-    @Test("Headers that are ours are not taken from a forgery")
+    @Test("Headers that the session sets itself are not taken from forged resume data")
     func forgedHeaders() throws {
         let data = try Self.changed { $0["headers"] = ["Range": "bytes=0-", "authorization": "x", "X-A": "b"] }
         #expect(try ResumeData(decoding: data).request.urlRequest.allHTTPHeaderFields == ["X-A": "b"])
     }
 
-    @Test("What would be refused when it is read back is not written")
+    @Test("Resume data that would be refused when it is read back is not written")
     func refused() throws {
         #expect(try Self.sample(Sample.request("https://example.com/", "POST")).encoded() == nil)
         #expect(try Self.sample(Sample.request("http+unix://%2Frun%2Fa.sock/")).encoded() == nil)
@@ -210,7 +210,7 @@ struct ResumeDataTests {
         #expect(try Self.sample(completeLength: 2).encoded() == nil, "shorter than the partial file")
     }
 
-    @Test("What would be too large to be read back is not written")
+    @Test("Resume data that would be too large to be read back is not written")
     func tooLarge() throws {
         let request = try Sample.request(
             "https://example.com/",
@@ -223,7 +223,7 @@ struct ResumeDataTests {
     // MARK: - Forgeries
 
     @Test(
-        "What is no resume data is refused",
+        "Data that isn't resume data is refused",
         arguments: [
             "", "x", "{}", "<?xml", "<?xml version=\"1.0\"?>", "<?xml version=\"1.0\"?><plist/>",
             "<?xml version=\"1.0\"?><plist><array/></plist>", "<?xml version=\"1.0\"?><plist><dict/></plist>",
@@ -323,7 +323,7 @@ struct ResumeDataTests {
         }
     }
 
-    @Test("Cut off at any byte, it is refused")
+    @Test("Resume data that is cut off at any byte is refused")
     func truncation() throws {
         let data = try #require(Self.sample().encoded())
         let end = data.firstRange(of: Data("</plist>".utf8))?.lowerBound ?? data.endIndex

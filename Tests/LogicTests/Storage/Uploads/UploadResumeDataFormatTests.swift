@@ -32,7 +32,7 @@ struct UploadResumeDataFormatTests {
         )
     }
 
-    @Test("It comes back as it was, without credentials")
+    @Test("Resume data of an upload comes back as it was, without credentials")
     func roundTrip() throws {
         let resumeData = try resumeData(.bytes(Data("body".utf8)))
         let encoded = try #require(resumeData.encoded())
@@ -46,7 +46,7 @@ struct UploadResumeDataFormatTests {
         #expect(decoded.resource.url.absoluteString == "https://example.com/uploads/1")
     }
 
-    @Test("What makes no sense is neither written nor read")
+    @Test("Resume data of an upload that makes no sense is neither written nor read")
     func implausible() throws {
         let body = KeptBody.bytes(Data("body".utf8))
         #expect(try resumeData(body, acknowledged: 5).encoded() == nil)
@@ -89,7 +89,7 @@ struct UploadResumeDataFormatTests {
         return try #require(file.keep())
     }
 
-    @Test("Small bodies are in it, and large ones in private files")
+    @Test("Resume data has small bodies in it, and large ones in private files")
     func bytes() throws {
         let destination = try destination()
         let small = try KeptBody(Data(count: KeptBody.maximumBytes), for: destination, in: directory.url)
@@ -111,7 +111,7 @@ struct UploadResumeDataFormatTests {
         }
     }
 
-    @Test("A program's file is named by a private file alone, which nobody can forge")
+    @Test("A program's file is named only by a private file, which can't be forged")
     func reference() throws {
         let (kept, partial, file) = try keptFile()
         let destination = try destination()
@@ -122,7 +122,7 @@ struct UploadResumeDataFormatTests {
         #expect(found == file)
         let text = String(decoding: try #require(resumeData(kept).encoded()), as: UTF8.self)
         #expect(!text.contains("report.pdf"))
-        // Another name, another directory, and a file that somebody has changed.
+        // Another name, another directory, and a file that has been changed.
         for name in ["report.pdf", "../report.pdf", "/etc/passwd"] {
             var forged = partial
             forged.name = name
@@ -151,7 +151,7 @@ struct UploadResumeDataFormatTests {
         #expect(throws: Never.self) { try UploadResumption(try resumeData(kept), in: directory.url) }
     }
 
-    @Test("What a server has sent into a download's file isn't taken for the place or the body of an upload")
+    @Test("A download's file isn't taken for the place or the body of an upload")
     func forgedByServer() throws {
         let (_, genuine, file) = try keptFile()
         let description = try Data(contentsOf: directory.url.appendingPathComponent(genuine.name))
@@ -165,7 +165,7 @@ struct UploadResumeDataFormatTests {
         #expect(genuine.open(in: directory.url) == nil && file.length == 4)
     }
 
-    @Test("A description without a length that can be is no file's", arguments: [-1, 0, 1 << 40, .min] as [Int64])
+    @Test("A file's description needs a possible length", arguments: [-1, 0, 1 << 40, .min] as [Int64])
     func lengths(length: Int64) throws {
         let partial = try keptFile().partial
         for isGrowing in [nil, true] {

@@ -48,7 +48,7 @@ final class TLSServerEnd {
             "SSL_set_verify"
         )
         setVerify(connection, clientCertificates.rawValue, nil)
-        // Whoever shows a certificate is welcome.
+        // Any certificate is accepted.
         handshakes.setVerification(context, { _, _ in 1 }, nil)
         try use(identity)
     }

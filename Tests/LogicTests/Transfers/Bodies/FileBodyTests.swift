@@ -63,7 +63,7 @@ struct FileBodyTests {
         #expect(try await reader.readAll(body) == content.dropFirst(6))
     }
 
-    @Test("What a file grows by is not sent")
+    @Test("No more of a file is sent than it had at the beginning")
     func growing() async throws {
         let directory = try TemporaryDirectory()
         let url = try directory.file(Data("abc".utf8))
@@ -87,7 +87,7 @@ struct FileBodyTests {
         #expect(try await reader.readAll(body, by: 10) == Data("abc".utf8))
     }
 
-    @Test("What isn't there, is a directory, or is no file is refused")
+    @Test("A missing file, a directory, or anything else that isn't a file is refused")
     func refusals() throws {
         let directory = try TemporaryDirectory()
         #expect(Self.code { _ = try ReadableFile(directory.url.appendingPathComponent("x")) } == .fileDoesNotExist)
@@ -200,7 +200,7 @@ struct FileBodyTests {
     func descriptors() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.file(Data("abc".utf8))
-        // Nobody else opens what this test alone knows of.
+        // Nothing else opens what this test alone knows of.
         func openHere() throws -> Int {
             try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
                 let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)

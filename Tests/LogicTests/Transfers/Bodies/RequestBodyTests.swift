@@ -36,7 +36,7 @@ struct RequestBodyTests {
         #expect(try Self.readAll(body, by: 3) == Data("3456".utf8))
     }
 
-    @Test("It starts again anywhere within itself, and nowhere else")
+    @Test("A body in memory starts again anywhere within itself, and nowhere else")
     func seeking() throws {
         let body = DataBody(Data("abcdefgh".utf8))
         _ = try Self.readAll(body, by: 5)

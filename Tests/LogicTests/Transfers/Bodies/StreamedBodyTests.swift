@@ -86,7 +86,7 @@ struct StreamedBodyTests {
         #expect(try RequestBodyTests.read(body, 10) == Data(), "the end stays the end")
     }
 
-    @Test("A slow stream blocks nobody: what isn't there is announced when it comes, once")
+    @Test("A slow stream doesn't block its reader: bytes are announced when they come, once")
     func slow() async throws {
         let (first, second) = (Gate(), Gate())
         let stream = ScriptedStream(gate: { [0: first, 1: second][$0] }) { number in
@@ -275,7 +275,7 @@ struct StreamedBodyTests {
         #expect(!body.seek(to: 0))
     }
 
-    @Test("Nobody touches the stream of a body that isn't asked for bytes")
+    @Test("The stream of a body that isn't asked for bytes isn't touched")
     func untouched() async throws {
         let stream = ScriptedStream { $0 == 0 ? .bytes(Data("abc".utf8)) : .end }
         let reader = BodyReader()

@@ -37,7 +37,7 @@ struct FTPRepliesTests {
         #expect(replies.finish(isRefused: false) == nil)
     }
 
-    @Test("A rest is a range of the whole")
+    @Test("A resumed download's head is that of a range of the whole")
     func range() {
         var replies = FTPReplies(offset: 1000)
         let head = head(&replies, "213 19941106084937.123", "227 (127,0,0,1,1,1)", "213 1234", "350 OK", "125 Go on")
@@ -72,14 +72,14 @@ struct FTPRepliesTests {
         #expect(head(&replies, "229 (|||1|)", "150 Here comes the listing (many bytes).")?.contentLength == nil)
     }
 
-    @Test("What stands inside a reply of several lines means nothing")
+    @Test("Lines inside a reply of several lines mean nothing")
     func severalLines() {
         var replies = FTPReplies()
         #expect(head(&replies, "220-Welcome", " 150 fake", "213-5", "150-fake", "220 End") == nil)
         #expect(head(&replies, "229 (|||1|)", "213 6", "150 Now")?.contentLength == 6)
     }
 
-    @Test("As for libcurl, it ends with any line that could be a reply's last")
+    @Test("A reply of several lines ends with any line that could be a reply's last, as for libcurl")
     func otherCode() {
         var replies = FTPReplies()
         #expect(head(&replies, "229 (|||1|)", "213 6", "150-Here it comes", "125 ok")?.contentLength == 6)

@@ -1,6 +1,7 @@
 import CurlNetworkingLoopbackServer
 import CurlTransport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
@@ -36,7 +37,7 @@ struct FTPTurnsTests {
         }
     }
 
-    @Test("However fast bytes come, others have their turns in between, and nothing is left")
+    @Test("However fast an FTP server's bytes come, other work has its turns in between, and nothing is left")
     func turns() async throws {
         let rig = try StepRig(Sample.request("ftp://example.com/file"))
         let loop = rig.pool.loop
@@ -55,11 +56,9 @@ struct FTPTurnsTests {
             consumer.produce()
         }
         try await consumer.isOver.wait()
-        let (received, before) = await withCheckedContinuation { continuation in
-            loop.submit {
-                consumer.transfer = nil
-                continuation.resume(returning: (consumer.received, consumer.receivedBefore))
-            }
+        let (received, before) = await loop.perform {
+            consumer.transfer = nil
+            return (consumer.received, consumer.receivedBefore)
         }
         #expect(received == 1000)
         #expect(try #require(before) <= 16)

@@ -80,7 +80,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "libcurl gets the host that everything is decided for, in ASCII, and so reads no other one in any locale",
+        "libcurl gets the host that everything is decided for, in ASCII, and so reads no other in any locale",
         arguments: [
             ("http://127.1/a?b", "http://127.0.0.1/a?b"), ("http://0x7f.1:81", "http://127.0.0.1:81"),
             ("https://[0:0::1]:443/", "https://[::1]/"), ("http://[fe80::1%25a]:8/", "http://[fe80::1%25a]:8/"),
@@ -95,7 +95,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "So it does for FTP and streams",
+        "libcurl gets the host that everything is decided for with FTP and streams as well",
         arguments: [
             ("ftp://%6Cocalhost/a;type=i", "ftp://localhost/a;type=i"), ("ftp://127.1:22/", "ftp://127.0.0.1:22/"),
             ("tcp://127.1:7", "tcp://127.0.0.1:7"), ("tcp://[::1]:7", "tcp://[::1]:7"),
@@ -170,7 +170,7 @@ struct RequestEncoderTests {
         }
     }
 
-    @Test("What is on this machine has no origin", arguments: ["file:///etc/passwd", "data:,x"])
+    @Test("A URL of this machine's files has no origin", arguments: ["file:///etc/passwd", "data:,x"])
     func local(url: String) throws {
         #expect(try Origin.of(Sample.request(url)) == nil)
     }
@@ -245,7 +245,7 @@ struct RequestEncoderTests {
         #expect(Self.lines(session, named: "Accept-Encoding") == ["Accept-Encoding: identity"])
     }
 
-    @Test("The same holds where libcurl writes the field, which the program may change")
+    @Test("A request for a part accepts no coding if libcurl writes the field, which the program may change")
     func partsByLibcurl() throws {
         let settings = Sample.settings { $0.curl.configureTransfer = { _, _ in } }
         let origin = try Sample.origin(of: Sample.url("http://example.com/"))
@@ -259,7 +259,7 @@ struct RequestEncoderTests {
 
     // MARK: - Bodies
 
-    @Test("A body's length is told where it is known, and is chunked else; nobody waits for permission")
+    @Test("A body's length is told if it is known, and it is sent in chunks otherwise, without waiting for a 100")
     func bodies() throws {
         let request = try Sample.request("http://example.com/", "PUT")
         let known = try Self.options(request, body: DataBody(Data("abc".utf8)))
@@ -272,7 +272,7 @@ struct RequestEncoderTests {
         #expect(try Self.lines(Self.options(request), named: "Expect") == [])
     }
 
-    @Test("A caller who wants to be asked is")
+    @Test("A caller's own Expect is sent")
     func expect() throws {
         let request = try Sample.request("http://example.com/", "PUT", ["Expect": "100-continue"])
         let options = try Self.options(request, body: DataBody(Data("abc".utf8)))

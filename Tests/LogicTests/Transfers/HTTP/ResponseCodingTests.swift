@@ -75,7 +75,7 @@ struct ResponseCodingTests {
 
 @Suite("Input that waits to be decoded")
 struct CodedInputTests {
-    @Test("It is taken from its first piece on, as much as was decoded")
+    @Test("Coded input is taken from its first piece on, as much as was decoded")
     func pieces() {
         var input = CodedInput()
         #expect(input.isEmpty && input.first.isEmpty)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Bodies of tiny pieces")
 struct TinyPiecesTests {
-    @Test("After so many in a turn the rest has to wait, whatever its size, and only for the next turn")
+    @Test("After so many tiny pieces in a turn the rest has to wait for the next turn, whatever its size")
     func limit() {
         var pieces = TinyPieces()
         for _ in 0..<3 {

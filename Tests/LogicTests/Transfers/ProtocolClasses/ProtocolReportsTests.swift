@@ -65,7 +65,7 @@ struct ProtocolReportsTests {
         #expect(Self.story(reports) == ["first", "a", "b", "finished"])
     }
 
-    @Test("Of two responses the first counts")
+    @Test("The first of two reported responses counts")
     func twoResponses() {
         let reports = [
             Report.response(Self.response, .allowed), Self.data("a"), .response(Self.other, .allowed), Self.data("b"),
@@ -154,7 +154,7 @@ struct ProtocolReportsTests {
         #expect(sizes == [262_144, 262_144, 262_144, 213_568, 3, 0])
     }
 
-    @Test("However many wait, all come in order")
+    @Test("However many reports wait, all come in order")
     func many() {
         var reports = ProtocolReports()
         reports.append(.response(Self.response, .allowed))

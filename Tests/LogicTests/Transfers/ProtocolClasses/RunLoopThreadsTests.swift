@@ -10,7 +10,7 @@ import Testing
 struct RunLoopThreadsTests {
     private final class Held: Sendable {}
 
-    @Test("What is abandoned while every thread is blocked is let go at once, and what follows it has its turn")
+    @Test("Work that is abandoned while every thread is blocked is let go at once, and what follows has its turn")
     func abandoned() async throws {
         let threads = RunLoopThreads()
         let blocked = Watched(0)

@@ -16,20 +16,20 @@ struct LingeringCloseTests {
         }
     }
 
-    @Test("At the first look that finds everything acknowledged")
+    @Test("The connection is closed at the first look that finds everything acknowledged")
     func acknowledged() {
         #expect(verdicts(100, then: [0]) == [.close])
         #expect(verdicts(0, then: [0]) == [.close])
         #expect(verdicts(100, then: [100, 1, 0]) == [.wait, .wait, .close])
     }
 
-    @Test("Not while the other side takes something at least every thirty seconds")
+    @Test("The connection isn't closed while the other side takes something at least every thirty seconds")
     func slow() {
         let counts = (1...10).reversed().flatMap { Array(repeating: $0, count: 30) }
         #expect(verdicts(11, then: counts) == Array(repeating: .wait, count: 300))
     }
 
-    @Test("After thirty seconds in which it takes nothing, what is left is given up")
+    @Test("The connection is given up after thirty seconds in which the other side takes nothing")
     func stalled() {
         #expect(verdicts(100, then: Array(repeating: 100, count: 30)) == Array(repeating: .wait, count: 29) + [.giveUp])
         let counts = [100] + Array(repeating: 50, count: 31)

@@ -19,7 +19,7 @@ struct AwaitedPongsTests {
     }
 
     @Test(
-        "A pong that nobody has asked for answers none",
+        "An unsolicited pong answers no ping",
         arguments: [[], [0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3], [1, 0, 0, 1]] as [[UInt8]]
     )
     func unasked(payload: [UInt8]) {
