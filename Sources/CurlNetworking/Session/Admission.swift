@@ -40,6 +40,8 @@ struct Admission {
 
         let origin: Origin
         unowned let owner: any AdmissionTicketOwner
+        /// Whether the current request is an upload that is sent over HTTP/1.1 because libcurl has lost a response over HTTP/2.
+        var isKeptOffHTTP2 = false
         fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
@@ -203,11 +205,18 @@ struct Admission {
 
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2.
     func noteLostAnswer(of origin: Origin) {
-        hosts[origin]?.losesAnswers = true
+        guard let host = hosts[origin], host.uploadVersion == .any else { return }
+        host.uploadVersion = .http1
     }
 
-    func losesAnswers(_ ticket: Ticket) -> Bool {
-        ticket.host?.losesAnswers ?? false
+    /// Notes that the origin didn't respond to an upload over HTTP/1.1, which was chosen because of a lost response.
+    func noteSilence(of origin: Origin) {
+        hosts[origin]?.uploadVersion = .http2
+    }
+
+    /// Whether the ticket's request is to be sent over HTTP/1.1 if it has a body.
+    func keepsUploadsOffHTTP2(_ ticket: Ticket) -> Bool {
+        ticket.host?.uploadVersion == .http1
     }
 
     func received(bodyOf size: Int, for ticket: Ticket) {

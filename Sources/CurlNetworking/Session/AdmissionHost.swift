@@ -11,6 +11,15 @@ final class AdmissionHost: IndexedHeapElement {
         case multiplexes
     }
 
+    /// The HTTP version over which requests with a body are sent, where the server and the program leave the choice.
+    enum UploadVersion {
+        case any
+        /// libcurl has lost a response to an upload over HTTP/2.
+        case http1
+        /// The same, but over HTTP/1.1 the server hasn't responded at all.
+        case http2
+    }
+
     let plan: ConnectionPlan
     private var knowledge: Knowledge
     /// The HTTP version of the last response, such as "HTTP/1.1".
@@ -18,8 +27,7 @@ final class AdmissionHost: IndexedHeapElement {
     private(set) var admitted = 0
     var waiting = IndexedHeap<Admission.Ticket>()
     var lastBodySize = 0
-    /// libcurl has lost this origin's response to an upload over HTTP/2; further uploads are sent over HTTP/1.1.
-    var losesAnswers = false
+    var uploadVersion = UploadVersion.any
 
     // Used only if all hosts share places.
     var heapKey = Admission.Ticket.Key(priority: 0, number: 0)

@@ -78,14 +78,16 @@ extension ConnectionPool {
         _ plan: ConnectionPlan,
         headSize: Int
     ) throws(URLError) {
+        ticket.isKeptOffHTTP2 = false
         if headSize > Self.largestHTTP2Head {
             guard !plan.hasPriorKnowledge else {
                 let description = "The request's head is too large for HTTP/2."
                 throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
             }
             options.speakHTTP1()
-        } else if admission.losesAnswers(ticket), !plan.hasPriorKnowledge, options.sendsBody {
+        } else if admission.keepsUploadsOffHTTP2(ticket), !plan.hasPriorKnowledge, options.sendsBody {
             options.speakHTTP1()
+            ticket.isKeptOffHTTP2 = true
             // If kept, its version would be taken for the origin's.
             options.closing = .always
             start(admission.keptApart(ticket))
@@ -95,6 +97,11 @@ extension ConnectionPool {
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfAnswer`.
     func noteLostAnswer(of origin: Origin) {
         admission.noteLostAnswer(of: origin)
+    }
+
+    /// Notes that a server that speaks HTTP/2 didn't respond to an upload that was kept off it.
+    func noteSilence(of origin: Origin) {
+        admission.noteSilence(of: origin)
     }
 
     /// Sets up `options` for a channel to the ticket's origin, and starts the requests that wait for a connection they can share.

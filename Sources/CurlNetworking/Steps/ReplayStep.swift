@@ -20,11 +20,12 @@ final class ReplayStep: Step, @unchecked Sendable {
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard ending.error != nil else { return .pass }
-        if ending.loss == .answer, let origin = context.ticket?.origin { context.pool.noteLostAnswer(of: origin) }
         let mayBeRepeated = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
+        let returnsToHTTP2 = noteVersion(after: ending, context)
         let next: ConnectionChoice
         switch (ending.loss, connection) {
-        case (.none, _), (_, .own), (.keptConnection, .new): return .pass
+        case (_, .any) where returnsToHTTP2 && mayBeRepeated: next = .any
+        case (.none, _), (.restOfAnswer, _), (_, .own), (.keptConnection, .new): return .pass
         case (.keptConnection, .any): next = mayBeRepeated ? .new : .own
         case (.everyConnection, _): next = .own
         case (.answer, _):
@@ -35,5 +36,14 @@ final class ReplayStep: Step, @unchecked Sendable {
         guard context.budget.spendReplay() else { return .pass }
         connection = next
         return .follow(request)
+    }
+
+    /// Notes what the ending says about uploads to the origin. Returns true if the request was kept off HTTP/2, but later ones aren't.
+    private func noteVersion(after ending: TransferEnding, _ context: any StepContext) -> Bool {
+        guard let ticket = context.ticket else { return false }
+        if [.answer, .restOfAnswer].contains(ending.loss) { context.pool.noteLostAnswer(of: ticket.origin) }
+        guard ticket.isKeptOffHTTP2, ReplayPolicy.isSilence(ending) else { return false }
+        context.pool.noteSilence(of: ticket.origin)
+        return true
     }
 }

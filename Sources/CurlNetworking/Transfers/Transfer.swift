@@ -128,6 +128,8 @@ struct TransferEnding {
         case everyConnection
         /// The server answered an upload before it had the whole body, and libcurl lost the answer.
         case answer
+        /// The same, after the answer's head.
+        case restOfAnswer
     }
 
     /// How far the transfer had got.

@@ -60,7 +60,7 @@ struct HTTP2FallbackTests {
 
     /// Where libcurl loses such an answer: a POST may not be carried out twice.
     @Test(
-        "If the answer to an upload was lost since it came too early, that and others go out over HTTP/1.1",
+        "An upload whose answer came too early and was lost is sent again over HTTP/1.1, and so are later ones",
         arguments: ["PUT", "POST"]
     )
     func lostAnswer(method: String) async throws {
@@ -86,6 +86,43 @@ struct HTTP2FallbackTests {
         #expect(await load(method, "/fourth", Data(count: 1)).text == "/fourth")
     }
 
+    @Test(
+        "An error status that ends an upload early counts, whatever becomes of the stream after it",
+        arguments: ["PUT", "POST"]
+    )
+    func refused(method: String) async throws {
+        let server = try Server(.refusing)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        for size in [100_000, 3_000_000] {
+            let result = await session.load(URLRequest(server.url("/"), method: method, body: Data(count: size)))
+            #expect(result.error == nil)
+            #expect(result.response?.statusCode == 413)
+        }
+    }
+
+    @Test(
+        "If a server doesn't respond to an upload over HTTP/1.1 either, that and others go out over HTTP/2 again",
+        arguments: ["PUT", "POST"]
+    )
+    func onlyHTTP2(method: String) async throws {
+        let server = try Server(.answeringFirstEarly)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        func load(_ method: String, _ body: Data) async -> HandlerResult {
+            await session.load(URLRequest(server.url("/"), method: method, body: body))
+        }
+        let first = await load("POST", Data(count: 300_000))
+        guard CurlQuirks.current.forgetsHTTP2Input else { return #expect(first.text == "early") }
+        #expect(first.error?.code == .networkConnectionLost)
+        // Over HTTP/1.1 the server might have carried it out, so a POST isn't sent again.
+        let second = await load(method, Data(count: 10))
+        #expect(method == "PUT" ? second.text == "late" : second.error?.code == .networkConnectionLost)
+        #expect(await load(method, Data(count: 10)).text == "late")
+    }
+
     /// Its first connection speaks HTTP/2, and its others HTTP/1.1, unless it answers early. Written with Python's `ssl`, which can offer one or the other.
     private final class Server: Sendable {
         enum Manner: String {
@@ -95,6 +132,10 @@ struct HTTP2FallbackTests {
             case breakingOff
             /// Answers at once, and wants no body then. Each connection speaks HTTP/2 if the client offers it.
             case answeringEarly
+            /// The same for the first request. The others get their answers over HTTP/2 alone: an HTTP/1.1 connection is closed.
+            case answeringFirstEarly
+            /// Answers 413 at once, without a body, and wants none. Speaks HTTP/2 only.
+            case refusing
         }
 
         private let site: TLSSite
@@ -135,6 +176,8 @@ struct HTTP2FallbackTests {
 
             one_by_one = sys.argv[4] == "oneByOne"
             answers_early = sys.argv[4] == "answeringEarly"
+            refuses = sys.argv[4] == "refusing"
+            answers_first_early = sys.argv[4] == "answeringFirstEarly"
             has_begun = False
             arrivals = threading.Condition()
             count = 0
@@ -146,7 +189,7 @@ struct HTTP2FallbackTests {
                 return made
 
             contexts = [context("h2"), context("http/1.1")]
-            if answers_early:
+            if answers_early or answers_first_early or refuses:
                 contexts = [context("h2", "http/1.1")] * 2
 
             def wait(arrived):
@@ -168,7 +211,15 @@ struct HTTP2FallbackTests {
                     kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
                     if kind == 4 and flags == 0:
                         connection.sendall(frame(4, 1, 0))
-                    elif kind == 1 and answers_early:
+                    elif refuses:
+                        if kind == 1:
+                            connection.sendall(frame(1, 5, stream, b"\\x48\\x03413"))
+                            connection.sendall(frame(3, 0, stream, bytes(4)))
+                    elif answers_first_early and (kind > 1 or count > 0):
+                        if kind < 2 and flags & 1:
+                            connection.sendall(frame(1, 4, stream, b"\\x88") + frame(0, 1, stream, b"late"))
+                    elif kind == 1 and (answers_early or answers_first_early):
+                        wait(1)
                         answer = frame(1, 4, stream, b"\\x88") + frame(0, 1, stream, b"early")
                         connection.sendall(answer + frame(3, 0, stream, bytes(4)))
                     elif kind == 1 and stream == 1 and not one_by_one:
@@ -182,6 +233,9 @@ struct HTTP2FallbackTests {
                         connection.sendall(frame(1, 5, stream, b"\\x88"))
 
             def speak_1(connection, received):
+                if answers_first_early or refuses:
+                    received.readline()
+                    return connection.close()
                 while line := received.readline():
                     length = 0
                     while (field := received.readline()) != b"\\r\\n":

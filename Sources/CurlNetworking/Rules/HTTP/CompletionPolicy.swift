@@ -43,6 +43,8 @@ enum CompletionPolicy {
         }
         let endsUpload = failure.isUnexplainedSendError && circumstances.hasSentBody
         if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
+        // A server that refuses an upload needn't read it. libcurl found the stream closed, and may have lost a body: the status counts.
+        if head.status >= 400, ReplayPolicy.isLossOfAnswer(failure), isEndedByHTTP2(head) { return nil }
         // The server has responded in full, and closed the connection (or, with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream, .partialFile].contains(failure.code)
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure

@@ -68,6 +68,20 @@ enum ReplayPolicy {
         failure.code == .http2Stream && failure.text == failure.code.text
     }
 
+    /// Whether libcurl may have lost the body of an answer in the same way, after `head`, to an upload that is incomplete.
+    ///
+    /// - Parameter failure: What libcurl reports; nil if it doesn't look at the response's length.
+    static func isLossOfRest(_ failure: TransferFailure?, after head: ResponseHead?) -> Bool {
+        guard let head, head.version.hasPrefix("HTTP/2") else { return false }
+        return failure.map { isLossOfAnswer($0) || $0.code == .partialFile } ?? true
+    }
+
+    /// Whether the server has ended an upload's connection, or its TLS handshake, without a response to HTTP/1.1.
+    static func isSilence(_ ending: TransferEnding) -> Bool {
+        guard ending.head == nil, ending.loss != .answer, let code = ending.error?.code else { return false }
+        return [.networkConnectionLost, .secureConnectionFailed, .cannotParseResponse].contains(code)
+    }
+
     /// Whether the failure may be the loss of a connection, whatever part of an answer had arrived. For an unreadable answer, libcurl's
     /// code is more specific.
     static func mayBeLoss(_ failure: TransferFailure) -> Bool {

@@ -442,6 +442,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
             ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
+        let isCutOff = abortError == nil && sending.hasContent && !sending.isComplete
+        if isCutOff, ReplayPolicy.isLossOfRest(failure, after: receiving.head) { ending.loss = .restOfAnswer }
         releaseResources()
         if abortError == nil, let decoding, decoding.isBusy {
             stage = .draining(failure)
