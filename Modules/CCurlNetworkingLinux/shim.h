@@ -17,8 +17,9 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 
-// The C library declares these for programs with _GNU_SOURCE only (preadv2(2), glibc 2.26; prlimit(2); posix_spawn_file_actions_
-// addclosefrom_np, glibc 2.34).
+// The C library declares these for programs with _GNU_SOURCE only (secure_getenv(3), glibc 2.17; preadv2(2), glibc 2.26; prlimit(2);
+// posix_spawn_file_actions_addclosefrom_np, glibc 2.34).
+char *secure_getenv(const char *name);
 ssize_t preadv2(int descriptor, const struct iovec *parts, int count, off_t offset, int flags);
 int prlimit(pid_t process, __rlimit_resource_t resource, const struct rlimit *limit, struct rlimit *former);
 int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);

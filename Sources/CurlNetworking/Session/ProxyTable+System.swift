@@ -5,7 +5,7 @@ extension ProxyTable {
     static var environment: [String: String] {
         var variables: [String: String] = [:]
         _ = ProxyTable { name in
-            variables[name] = getenv(name).map { String(cString: $0) }
+            variables[name] = SecureEnvironment[name]
             return variables[name]
         }
         return variables
@@ -13,6 +13,6 @@ extension ProxyTable {
 
     /// The proxies in the process's current environment.
     static var ofEnvironment: ProxyTable {
-        ProxyTable { name in getenv(name).map { String(cString: $0) } }
+        ProxyTable { name in SecureEnvironment[name] }
     }
 }

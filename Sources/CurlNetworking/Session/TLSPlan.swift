@@ -112,7 +112,7 @@ struct TLSPlan: Sendable {
 
     static func environment() -> [String: String] {
         var variables: [String: String] = [:]
-        for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] { variables[name] = getenv(name).map { String(cString: $0) } }
+        for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] { variables[name] = SecureEnvironment[name] }
         return variables
     }
 

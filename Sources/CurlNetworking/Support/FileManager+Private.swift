@@ -1,4 +1,6 @@
+import CurlTransport
 import Foundation
+import Glibc
 
 extension FileManager {
     /// Creates the folder, and any missing ones above it, for the user alone.
@@ -8,5 +10,16 @@ extension FileManager {
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
+    }
+
+    /// Makes a folder accessible to this user only. Returns false if it is another user's, or isn't a folder, as a symbolic link isn't.
+    @discardableResult
+    func makeFolderPrivate(atPath path: String) -> Bool {
+        let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid() else { return false }
+        return status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o700) == 0
     }
 }

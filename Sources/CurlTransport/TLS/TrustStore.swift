@@ -228,6 +228,7 @@ private final class CertificateStore: @unchecked Sendable {
         case .system:
             if let source = TrustStore.Source.ofSystem { try add(source) }
         case .file(let path):
+            try check(path)
             guard functions.loadLocations(pointer, path, nil) != 1, !addCertificate(CertificateFile.content(of: path))
             else {
                 return
@@ -242,6 +243,13 @@ private final class CertificateStore: @unchecked Sendable {
         }
     }
 
+    /// Throws if `path` is a FIFO or a device, which the event loop could wait for.
+    private func check(_ path: String) throws(TrustStore.Complaint) {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG else { return }
+        throw TrustStore.Complaint(text: "\(path): not a regular file.")
+    }
+
     private func addCertificate(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
@@ -254,6 +262,7 @@ private final class CertificateStore: @unchecked Sendable {
     }
 
     private func addRevocationList(_ path: String) throws(TrustStore.Complaint) {
+        try check(path)
         if let method = functions.fileLookup(), let lookup = functions.addLookup(pointer, method) {
             for format in [Self.pem, Self.der] where functions.loadRevocationList(lookup, path, format) > 0 { return }
         }

@@ -15,7 +15,11 @@ struct ConfiguredAuthorityTests {
         }
     }
 
-    @Test("They replace those of the session", arguments: options, ["none", "others", "additional"])
+    @Test(
+        "Authorities that are set on a transfer replace the session's",
+        arguments: options,
+        ["none", "others", "additional"]
+    )
     func replacing(option: String, own: String) async throws {
         let nginx = try TLSNginx.shared()
         let session = URLSession.forTest {
@@ -31,7 +35,7 @@ struct ConfiguredAuthorityTests {
         #expect(result.response?.statusCode == 200, "\(result)")
     }
 
-    @Test("The session's own count no longer")
+    @Test("The session's own authorities don't count on a transfer that has some set")
     func only() async throws {
         let nginx = try TLSNginx.shared()
         let foreign = nginx.site.foreignAuthority.path
@@ -44,7 +48,20 @@ struct ConfiguredAuthorityTests {
         #expect(result.error?.code == .serverCertificateHasUnknownRoot, "\(result)")
     }
 
-    @Test("They go with the transfer: no other one trusts them", arguments: options)
+    @Test("A FIFO is no file of authorities, and nothing waits for it")
+    func fifo() async throws {
+        let nginx = try TLSNginx.shared()
+        let directory = try TemporaryDirectory()
+        let fifo = directory.url.appendingPathComponent("fifo")
+        #expect(mkfifo(fifo.path, 0o600) == 0)
+        let session = URLSession.forTest { $0.curl.tls.trustRoots = [.file(fifo)] }
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(nginx.url(.showing(.good))).error
+        #expect(error?.code == .secureConnectionFailed)
+        #expect(error?.localizedDescription.contains("not a regular file") == true)
+    }
+
+    @Test("Authorities that are set on a transfer are trusted by no other one", arguments: options)
     func nobodyElses(option: String) async throws {
         let nginx = try TLSNginx.shared()
         let trusting = nginx.url(.showing(.good))

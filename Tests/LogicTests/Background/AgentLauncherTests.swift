@@ -30,7 +30,7 @@ struct AgentLauncherTests {
         return launcher.program(environment, running: running)
     }
 
-    @Test("First the session's own, $CURLNETWORKING_AGENT, beside the program, in ../libexec from there, and in $PATH")
+    @Test("The agent is the session's, $CURLNETWORKING_AGENT, or else beside the program, in ../libexec or in $PATH")
     func order() throws {
         var environment = ["PATH": "/nowhere:\(directory.url.path)/path"]
         #expect(found(environment) == nil)
@@ -49,5 +49,23 @@ struct AgentLauncherTests {
         let other = try install(in: "bin")
         #expect(chmod(other, 0o600) == 0)
         #expect(found(["CURLNETWORKING_AGENT": ""]) == agent)
+    }
+
+    @Test("A program that is its own agent needs no file: without one, it runs itself again")
+    func removed() throws {
+        let own = try install(in: "bin")
+        AgentLauncher.ownProgram.withLock { $0 = own }
+        defer { AgentLauncher.ownProgram.withLock { $0 = nil } }
+        #expect(found([:]) == own)
+        try FileManager.default.removeItem(atPath: own)
+        #expect(found([:]) == "/proc/self/exe")
+    }
+
+    @Test("Files of authorities that the program sees from its directory are the agent's, too")
+    func authorities() {
+        let here = FileManager.default.currentDirectoryPath
+        let variables = ["SSL_CERT_FILE": "ca.pem", "SSL_CERT_DIR": "/etc/certs:certs::"]
+        let absolute = AgentLauncher.authorities(variables)
+        #expect(absolute == ["SSL_CERT_FILE": "\(here)/ca.pem", "SSL_CERT_DIR": "/etc/certs:\(here)/certs::"])
     }
 }

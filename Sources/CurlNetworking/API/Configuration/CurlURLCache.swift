@@ -43,12 +43,10 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
     /// A path that can't be a directory, because its name is too long; otherwise the superclass would create it and its parents.
     private static let nowhere = "/" + String(repeating: "n", count: Int(NAME_MAX) + 1)
 
-    /// nil if the user has no cache directory.
-    private static var defaultPath: String? {
-        let caches = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+    private static var defaultPath: String {
         let program = (Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName)
             .replacingOccurrences(of: "/", with: "_")
-        return caches?.appendingPathComponent("CurlNetworking").appendingPathComponent(program).path
+        return UserFolder.cache.url().appendingPathComponent("CurlNetworking").appendingPathComponent(program).path
     }
 
     // MARK: - Responses

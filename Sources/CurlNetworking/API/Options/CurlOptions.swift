@@ -15,7 +15,7 @@ public struct CurlOptions: Sendable {
     ///
     /// The default is the system's temporary directory (`TMPDIR`, else `/tmp`). A directory on the same file system
     /// as the downloads' destination makes moving them free. Partial files are looked for only here.
-    public var temporaryDirectory: URL = FileManager.default.temporaryDirectory
+    public var temporaryDirectory = UserFolder.temporary()
 
     /// Whether creating a session makes the process ignore SIGPIPE, if the signal still has its default action.
     ///

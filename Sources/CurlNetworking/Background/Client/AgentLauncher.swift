@@ -17,13 +17,17 @@ struct AgentLauncher: Sendable {
     var patience = Duration.seconds(30)
 
     /// nil if there is none.
-    var program: String? { program(ProcessInfo.processInfo.environment, running: Self.runningProgram) }
+    var program: String? {
+        let named = [Self.variable, "PATH"].map { ($0, SecureEnvironment[$0] ?? "") }
+        return program(Dictionary(uniqueKeysWithValues: named), running: Self.runningProgram)
+    }
 
     /// - Parameter running: The path of the running program.
     func program(_ environment: [String: String], running: String?) -> String? {
         if let agent = options.agent { return agent.path }
         if let named = environment[Self.variable], !named.isEmpty { return named }
-        if let own = Self.ownProgram.withLock({ $0 }) { return own }
+        // Without its file, the program itself is still there.
+        if let own = Self.ownProgram.withLock({ $0 }) { return access(own, F_OK) == 0 ? own : "/proc/self/exe" }
         var folders: [String] = []
         if let running {
             let beside = URL(fileURLWithPath: running).deletingLastPathComponent()
@@ -31,6 +35,17 @@ struct AgentLauncher: Sendable {
         }
         folders += (environment["PATH"] ?? "").split(separator: ":").map(String.init)
         return folders.map { $0 + "/" + Self.programName }.first { access($0, X_OK) == 0 }
+    }
+
+    /// The variables that name authorities, with paths that hold in the agent, whose directory is the root.
+    static func authorities(_ variables: [String: String]) -> [String: String] {
+        variables.mapValues { value in
+            // OpenSSL takes several directories.
+            let paths = value.split(separator: ":", omittingEmptySubsequences: false).map { path in
+                path.isEmpty || path.hasPrefix("/") ? String(path) : URL(fileURLWithPath: String(path)).path
+            }
+            return paths.joined(separator: ":")
+        }
     }
 
     static var runningProgram: String? {
@@ -53,7 +68,7 @@ struct AgentLauncher: Sendable {
         let pid: pid_t
         do throws(SystemError) {
             let arguments = AgentProcess.arguments(for: folder, idleTime: options.idleTime)
-            pid = try Spawn.run([program] + arguments)
+            pid = try Spawn.run([program] + arguments, environment: Self.authorities(TLSPlan.environment()))
         } catch {
             throw Self.failure("The agent \(program) can't be started: \(error).", error)
         }

@@ -27,12 +27,8 @@ struct StateFolder: Sendable, Hashable {
 
     /// The folder within the user's state directory (XDG Base Directory Specification).
     init(named name: String) {
-        let environment = ProcessInfo.processInfo.environment
-        func folder(_ name: String) -> String? { environment[name].flatMap { $0.hasPrefix("/") ? $0 : nil } }
-        let state = folder("XDG_STATE_HOME") ?? (folder("HOME") ?? NSHomeDirectory()) + "/.local/state"
-        let base = URL(fileURLWithPath: state, isDirectory: true)
         let safe = name.isEmpty || name.hasPrefix(".") ? "_" + name : name
-        let ours = base.appendingPathComponent("curlnetworking", isDirectory: true)
+        let ours = UserFolder.state.url().appendingPathComponent("curlnetworking", isDirectory: true)
         self.init(ours.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
     }
 

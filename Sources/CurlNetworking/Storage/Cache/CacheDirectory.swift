@@ -180,14 +180,12 @@ final class CacheDirectory: Sendable {
 
     /// Whether the directory exists and only this user has access. Creates it if it is missing.
     private var isUsable: Bool {
-        var status = stat()
-        if lstat(path, &status) != 0 {
+        if access(path, F_OK) != 0 {
             let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
             try? FileManager.default.createPrivateFolder(atPath: parent)
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST, lstat(path, &status) == 0 else { return false }
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
         }
-        guard status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else { return false }
-        return status.st_mode & 0o077 == 0 || chmod(path, 0o700) == 0
+        return FileManager.default.makeFolderPrivate(atPath: path)
     }
 
     // MARK: - Bytes
