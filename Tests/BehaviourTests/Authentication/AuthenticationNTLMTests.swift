@@ -8,7 +8,9 @@ import Testing
 @Suite("NTLM authentication", .enabled(if: CurlLibrary.hasNTLM), .timeLimit(.minutes(1)))
 struct AuthenticationNTLMTests {
     /// Knows whom it let in on which connection, and takes any answer that names the user.
-    private static func server(accepts: Bool = true) throws -> LoopbackServer {
+    ///
+    /// - Parameter forgets: Whether it wants each request authenticated.
+    private static func server(accepts: Bool = true, forgets: Bool = false) throws -> LoopbackServer {
         let open = Watched(Set<Int>())
         return try LoopbackServer { request in
             if open.value.contains(request.connection) { return .text("open \(request.method) \(request.text)") }
@@ -17,7 +19,7 @@ struct AuthenticationNTLMTests {
             case 3 where accepts:
                 let name = Data("user".utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] })
                 guard NTLM.message(request)?.range(of: name) != nil else { return .status(400) }
-                open.update { _ = $0.insert(request.connection) }
+                if !forgets { open.update { _ = $0.insert(request.connection) } }
                 return .text("open \(request.method) \(request.text)")
             default: return .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
             }
@@ -50,6 +52,22 @@ struct AuthenticationNTLMTests {
         #expect(delegate.challenges.value.count == 1)
         #expect(rig.server.requestCount == 5)
         #expect(Set(rig.server.requests.suffix(3).map(\.connection)).count == 1)
+    }
+
+    @Test(
+        "A server that wants each request authenticated gets a new conversation on the same connection",
+        arguments: ["GET", "PUT"]
+    )
+    func eachRequest(method: String) async throws {
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let rig = try Rig(Self.server(forgets: true), delegate: delegate)
+        defer { rig.stop() }
+        let body = method == "PUT" ? Data("up".utf8) : nil
+        for _ in 0..<3 {
+            let result = await rig.session.load(URLRequest(rig.url("/"), method: method, body: body))
+            #expect(result.text == (method == "PUT" ? "open PUT up" : "open GET "), "\(result)")
+        }
+        #expect(delegate.challenges.value.count == 1)
     }
 
     @Test("A body is sent with the last step of the conversation")

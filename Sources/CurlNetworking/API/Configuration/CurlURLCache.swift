@@ -25,9 +25,7 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
         responses = ResponseCache(
             memoryCapacity: memoryCapacity,
             diskCapacity: diskCapacity,
-            directoryPath: (path.map { URL(fileURLWithPath: $0).path } ?? CurlURLCache.defaultPath).map {
-                $0 + CurlURLCache.folder
-            }
+            directoryPath: (path.map { URL(fileURLWithPath: $0).path } ?? CurlURLCache.defaultPath) + CurlURLCache.folder
         )
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }

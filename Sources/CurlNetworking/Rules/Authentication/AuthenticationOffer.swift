@@ -96,12 +96,19 @@ struct AuthenticationOffer: Sendable, Equatable {
     }
 
     /// Whether the head is an intermediate step of a handshake that libcurl does: it carries a token for the next step.
-    static func isHandshake(_ head: ResponseHead, of schemes: [AuthenticationParty: AuthenticationScheme]) -> Bool {
+    ///
+    /// - Parameter mayBegin: Whether a challenge without a token begins a handshake, as on a kept connection whose server has forgotten the
+    ///   authentication, or wants one for each request.
+    static func isHandshake(
+        _ head: ResponseHead,
+        of schemes: [AuthenticationParty: AuthenticationScheme],
+        mayBegin: Bool
+    ) -> Bool {
         guard let party = AuthenticationParty(status: head.status), let scheme = schemes[party], scheme.isOfConnection
         else { return false }
         let values = head.fields.values(of: party.challengeField)
         return AuthenticationField.challenges(in: values).contains { field in
-            field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && field.token68 != nil
+            field.scheme.isEqualIgnoringASCIICase(to: scheme.name) && (field.token68 != nil || mayBegin)
         }
     }
 }

@@ -203,14 +203,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
-            if !conversations.isEmpty, AuthenticationOffer.isHandshake(head, of: conversations),
-                receiving.keep(authenticationHead: head)
-            {
+            if !conversations.isEmpty, continuesAuthentication(head), receiving.keep(authenticationHead: head) {
                 return .accepted
             }
             receiving.authenticationHead = nil
             return received(head)
         }
+    }
+
+    private func continuesAuthentication(_ head: ResponseHead) -> Bool {
+        let mayBegin = !receiving.hasBegunAuthentication && easy?.usesKeptConnection == true
+        return AuthenticationOffer.isHandshake(head, of: conversations, mayBegin: mayBegin)
     }
 
     private func reportInformational() {

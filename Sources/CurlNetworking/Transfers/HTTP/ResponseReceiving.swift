@@ -14,6 +14,7 @@ struct ResponseReceiving {
     private var authenticationRounds = 0
     /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would continue for ever.
     var hasTooManyRounds: Bool { authenticationRounds > 10 }
+    var hasBegunAuthentication: Bool { authenticationRounds > 0 }
     var head: ResponseHead?
     /// Whether requests that wait in libcurl for a connection may go ahead unnoticed: now that the head has arrived, they can share this
     /// one, or it turns out that they can't.
