@@ -17,16 +17,16 @@ DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 .PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm stream-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
 	bench cost parity fuzz faults load sbom docs setup-build setup-test setup-deployment clean
 
-## What there is to make.
+## Lists the targets.
 help:
 	@awk '/^## / { text = substr($$0, 4) } /^[a-z-]+:/ && text { printf "make %-22s %s\n", substr($$1, 1, length($$1) - 1), text; text = "" }' \
 		$(MAKEFILE_LIST)
 
-## The main job: search, download, pause, resume in another process, cancel, go on when killed, check.
+## The main job, end to end: search, download, pause, resume in another process, cancel, survive a kill, verify.
 demo: setup-build
 	$(SWIFT) run $(FLAGS) halftunes demo
 
-## All tests: first those of logic, in parallel; and at last what a request costs.
+## Runs all tests: those of logic in parallel, the others one by one, and a check of what a request costs.
 test: setup-test
 	$(call run-tests)
 	$(MAKE) cost
@@ -68,11 +68,11 @@ soak: setup-build
 	$(SWIFT) build $(FLAGS) --product soak
 	$(SWIFT) run --skip-build soak $(SOAK)
 
-## What libFuzzer invents, for everything that reads what others wrote: FUZZ="-t 60 set-cookie names" and the like.
+## Fuzzes everything that reads untrusted bytes: FUZZ="-t 60 set-cookie names" and the like.
 fuzz: setup-build
 	.ci/fuzz $(FUZZ)
 
-## Every call of the system that may fail, made to fail once: FAULTS="descriptors curl-memory" and FAULTS_STRIDE=10 for a part.
+## Makes each system call that may fail do so, once: FAULTS="descriptors curl-memory" and FAULTS_STRIDE=10 for a part.
 FAULTS ?= all
 FAULTS_STRIDE ?= 1
 faults: setup-test
@@ -84,7 +84,7 @@ load: setup-test
 	$(SWIFT) build $(FLAGS) -c release --product load
 	$(SWIFT) run -c release --skip-build load $(LOAD)
 
-## What the products consist of and load on this machine, in SPDX: writes .build/sbom.spdx.json.
+## Writes what the products consist of and load on this machine, in SPDX, to .build/sbom.spdx.json.
 sbom: setup-build
 	@.ci/install jq
 	mkdir -p .build
@@ -94,20 +94,20 @@ sbom: setup-build
 test-curl-backports: setup-test
 	.ci/test-curl-backports $(TEST)
 
-## Release builds in bare Debian roots with nothing but what the documentation names. For root.
+## Tests release builds in bare Debian roots with only what the documentation names. For root.
 test-deployment: setup-deployment
 	Tests/Deployment/test
 
-## What a program weighs and what its start takes, beside the same with the stock module.
+## Measures a program's size and start-up time against the stock module's.
 measure-deployment: setup-test
 	Tests/Deployment/measure
 
-## What a clean release build of a program with one request takes.
+## Measures a clean release build of a program with one request.
 measure-build: setup-build
 	@.ci/install time binutils
 	Tests/Deployment/measure-build
 
-## swift-format's strict lint, whether folders use only what they may (Sources/CurlNetworking/arrows.txt), whether types stay small, and more.
+## Checks layout (swift-format), which folders use which (Sources/CurlNetworking/arrows.txt), the sizes of types, and more.
 lint:
 	$(SWIFT) format lint --strict --recursive $(SOURCES)
 	.ci/arrows
@@ -115,7 +115,7 @@ lint:
 	.ci/stock-cookies
 	.ci/borders
 
-## Mends what it can of what lint says.
+## Fixes what lint can fix automatically.
 format:
 	$(SWIFT) format format --in-place --recursive $(SOURCES)
 	.ci/arrows --picture >Sources/CurlNetworking/CurlNetworking.docc/Folders.svg
@@ -126,18 +126,18 @@ bench: setup-test
 	$(SWIFT) build -c release --package-path Tests/Benchmarks
 	$(SWIFT) run -c release --skip-build --package-path Tests/Benchmarks bench $(BENCH)
 
-## Whether a request costs more instructions or allocations than it did (Tests/Benchmarks/cost.json).
+## Checks that a request costs no more instructions or allocations than recorded (Tests/Benchmarks/cost.json).
 cost: setup-test
 	$(SWIFT) build -c release --package-path Tests/Benchmarks --product bench-ours
 	Tests/Benchmarks/check-cost $(COST)
 
-## The same programs on both transports: writes Tests/Parity/Parity.md.
+## Runs the same programs on both transports, and writes Tests/Parity/Parity.md.
 parity: setup-build
 	$(SWIFT) build $(FLAGS) --product urlsession-parity
 	$(SWIFT) run $(FLAGS) urlsession-parity --markdown > .build/Parity.md
 	mv .build/Parity.md Tests/Parity/Parity.md
 
-## The documentation, as a web site in .build/docs.
+## Builds the documentation, as a website in .build/docs.
 docs: setup-build
 	$(SWIFT) build --scratch-path .build/docs-build --target CurlNetworking
 	rm -rf .build/symbol-graphs && mkdir -p .build/symbol-graphs
@@ -159,6 +159,6 @@ setup-test:
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2
 
-## Removes what was built.
+## Removes build products.
 clean:
 	rm -rf .build Tests/Benchmarks/.build Tests/Fuzz/.build
