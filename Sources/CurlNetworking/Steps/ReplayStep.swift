@@ -42,7 +42,7 @@ final class ReplayStep: Step, @unchecked Sendable {
     private func noteVersion(after ending: TransferEnding, _ context: any StepContext) -> Bool {
         guard let ticket = context.ticket else { return false }
         if [.answer, .restOfAnswer].contains(ending.loss) { context.pool.noteLostAnswer(of: ticket.origin) }
-        guard ticket.isKeptOffHTTP2, ReplayPolicy.isSilence(ending) else { return false }
+        guard ticket.isKeptOffHTTP2, ending.head == nil, ReplayPolicy.isSilence(ending.error) else { return false }
         context.pool.noteSilence(of: ticket.origin)
         return true
     }

@@ -216,6 +216,8 @@ struct HTTP2FallbackTests {
                             connection.sendall(frame(1, 5, stream, b"\\x48\\x03413"))
                             connection.sendall(frame(3, 0, stream, bytes(4)))
                     elif answers_first_early and (kind > 1 or count > 0):
+                        if kind == 0 and head[:3] != bytes(3):
+                            connection.sendall(frame(8, 0, 0, bytes(1) + head[:3]))
                         if kind < 2 and flags & 1:
                             connection.sendall(frame(1, 4, stream, b"\\x88") + frame(0, 1, stream, b"late"))
                     elif kind == 1 and (answers_early or answers_first_early):
@@ -235,7 +237,7 @@ struct HTTP2FallbackTests {
             def speak_1(connection, received):
                 if answers_first_early or refuses:
                     received.readline()
-                    return connection.close()
+                    return connection.shutdown(socket.SHUT_RDWR)
                 while line := received.readline():
                     length = 0
                     while (field := received.readline()) != b"\\r\\n":

@@ -1,4 +1,5 @@
 import CurlTransport
+import Foundation
 
 /// Whether a failed request may be sent again, because the server has shown no sign of having processed it.
 enum ReplayPolicy {
@@ -76,10 +77,9 @@ enum ReplayPolicy {
         return failure.map { isLossOfAnswer($0) || $0.code == .partialFile } ?? true
     }
 
-    /// Whether the server has ended an upload's connection, or its TLS handshake, without a response to HTTP/1.1.
-    static func isSilence(_ ending: TransferEnding) -> Bool {
-        guard ending.head == nil, ending.loss != .answer, let code = ending.error?.code else { return false }
-        return [.networkConnectionLost, .secureConnectionFailed, .cannotParseResponse].contains(code)
+    /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another protocol.
+    static func isSilence(_ error: URLError?) -> Bool {
+        error.map { [.networkConnectionLost, .secureConnectionFailed, .cannotParseResponse].contains($0.code) } ?? false
     }
 
     /// Whether the failure may be the loss of a connection, whatever part of an answer had arrived. For an unreadable answer, libcurl's
