@@ -22,10 +22,11 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
     ///   - path: The directory in which the cache creates its own, accessible only to the current user; nil for one in the user's cache
     ///     directory (`$XDG_CACHE_HOME`), named after the program.
     public override init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
+        let directory = path.map { URL(fileURLWithPath: $0).path } ?? CurlURLCache.defaultPath
         responses = ResponseCache(
             memoryCapacity: memoryCapacity,
             diskCapacity: diskCapacity,
-            directoryPath: (path.map { URL(fileURLWithPath: $0).path } ?? CurlURLCache.defaultPath) + CurlURLCache.folder
+            directoryPath: directory + CurlURLCache.folder
         )
         super.init(memoryCapacity: 0, diskCapacity: 0, diskPath: CurlURLCache.nowhere)
     }
