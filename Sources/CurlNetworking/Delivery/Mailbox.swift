@@ -61,7 +61,7 @@ struct Mailbox {
     /// Whether no delivery is scheduled, and no message waits.
     var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
 
-    /// True if the caller must schedule a delivery: there is something to deliver, and nobody has scheduled it yet.
+    /// True if the caller must schedule a delivery: something can be delivered, and no delivery is scheduled.
     mutating func claimDelivery() -> Bool {
         guard !isScheduled, hasNext else { return false }
         isScheduled = true
