@@ -57,4 +57,7 @@ extension EasyHandle {
         var value = 0
         return clibcurl_easy_get_long(handle, info, &value) == CURLE_OK ? value : 0
     }
+
+    /// Whether a response's first line has arrived over HTTP/2.
+    var speaksHTTP2: Bool { longInfo(CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0 }
 }

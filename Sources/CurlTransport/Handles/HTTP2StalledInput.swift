@@ -58,7 +58,7 @@ struct HTTP2StalledInput {
     mutating func moved(_ easy: EasyHandle) {
         // The version alone could be that of a proxy's tunnel.
         guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
-        let isMultiplexed = easy.longInfo(CURLINFO_HTTP_VERSION) == CURL_HTTP_VERSION_2_0
+        let isMultiplexed = easy.speaksHTTP2
         easy.http2Input.isMultiplexed = isMultiplexed
         guard isMultiplexed else { return }
         transfers[ObjectIdentifier(easy)] = easy

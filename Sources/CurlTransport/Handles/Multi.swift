@@ -263,7 +263,11 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
-        if quirks.breaksHTTP2Silently, unsettled.isEmpty { act(on: event.socket, CURL_CSELECT_IN) }
+        // Bytes for one transfer may be followed by what breaks the connection for the others. In the next look libcurl tells the server, and
+        // only then, in another, its transfers. Not after the handlers have settled: they could send requests over that connection.
+        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.speaksHTTP2) {
+            for _ in 0..<2 { act(on: event.socket, CURL_CSELECT_IN) }
+        }
         if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
         // Otherwise the next socket's event would make libcurl continue this one's transfer, too.
         settleHandlers()

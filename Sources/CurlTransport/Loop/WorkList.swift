@@ -7,6 +7,8 @@ struct WorkList<Element> {
 
     var isEmpty: Bool { gathered.isEmpty }
 
+    func allSatisfy(_ condition: (Element) -> Bool) -> Bool { gathered.allSatisfy(condition) }
+
     mutating func append(_ element: Element) {
         gathered.append(element)
     }
