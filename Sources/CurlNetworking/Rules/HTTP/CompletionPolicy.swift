@@ -13,9 +13,15 @@ enum CompletionPolicy {
         var ignoresLength = false
         /// Whether TLS hasn't announced the end of the connection, which alone delimits the body.
         var isTruncated = false
-        /// Whether libcurl has taken the end of the request's body.
-        var hasSentBody = false
+        var requestBody = RequestBody.none
         var quirks = CurlQuirks.current
+    }
+
+    enum RequestBody {
+        case none
+        case unsent
+        /// libcurl has taken its end.
+        case sent
     }
 
     /// The failure that the task ends with; nil if it has its response.
@@ -41,10 +47,11 @@ enum CompletionPolicy {
         if failure.code == .abortedByCallback {
             return [407, 417].contains(head.status) ? nil : .brokenOff
         }
-        let endsUpload = failure.isUnexplainedSendError && circumstances.hasSentBody
+        let endsUpload = failure.isUnexplainedSendError && circumstances.requestBody == .sent
         if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
         // A server that refuses an upload needn't read it. libcurl found the stream closed, and may have lost a body: the status counts.
-        if head.status >= 400, ReplayPolicy.isLossOfAnswer(failure), isEndedByHTTP2(head) { return nil }
+        let mayHaveLostBody = circumstances.requestBody != .none && ReplayPolicy.isLossOfAnswer(failure)
+        if mayHaveLostBody, head.status >= 400, isEndedByHTTP2(head) { return nil }
         // The server has responded in full, and closed the connection (or, with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream, .partialFile].contains(failure.code)
         return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure

@@ -70,11 +70,9 @@ enum ReplayPolicy {
     }
 
     /// Whether libcurl may have lost the body of an answer in the same way, after `head`, to an upload that is incomplete.
-    ///
-    /// - Parameter failure: What libcurl reports; nil if it doesn't look at the response's length.
-    static func isLossOfRest(_ failure: TransferFailure?, after head: ResponseHead?) -> Bool {
+    static func isLossOfRest(_ failure: TransferFailure, after head: ResponseHead?) -> Bool {
         guard let head, head.version.hasPrefix("HTTP/2") else { return false }
-        return failure.map { isLossOfAnswer($0) || $0.code == .partialFile } ?? true
+        return isLossOfAnswer(failure) || failure.code == .partialFile
     }
 
     /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another protocol.

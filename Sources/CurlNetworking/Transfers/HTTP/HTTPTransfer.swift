@@ -445,8 +445,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
             ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
-        let isCutOff = abortError == nil && sending.hasContent && !sending.isComplete
-        if isCutOff, ReplayPolicy.isLossOfRest(failure, after: receiving.head) { ending.loss = .restOfAnswer }
         releaseResources()
         if abortError == nil, let decoding, decoding.isBusy {
             stage = .draining(failure)
@@ -540,6 +538,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManyRounds
     }
 
+    /// The task's error after what libcurl reports; notes a loss in the ending.
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
@@ -547,8 +546,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
         circumstances.arrivedCount = receiving.arrivedCount
         circumstances.ignoresLength = receiving.ignoresLength
         circumstances.isTruncated = receiving.tlsClosure?.wasAnnounced == false
-        circumstances.hasSentBody = sending.hasContent && sending.isComplete
+        circumstances.requestBody = !sending.hasContent ? .none : sending.isComplete ? .sent : .unsent
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
+        if circumstances.requestBody == .unsent, ReplayPolicy.isLossOfRest(failure, after: receiving.head) {
+            ending.loss = .restOfAnswer
+        }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
         return URLError(failure, url: request.url, refusal: refusal)
     }

@@ -72,11 +72,29 @@ struct CompletionPolicyTests {
         #expect(code(.recvError, after: head(length: "9"), .init(arrivedCount: 9)) == .recvError)
     }
 
+    @Test("An upload over HTTP/2 has an error response of unknown length if libcurl finds the stream closed")
+    func refusedUpload() {
+        let failure = TransferFailure(code: .http2Stream, text: CurlCode.http2Stream.text)
+        func isComplete(_ head: ResponseHead, _ body: CompletionPolicy.RequestBody) -> Bool {
+            CompletionPolicy.failure(failure, after: head, .init(arrivedCount: 0, requestBody: body)) == nil
+        }
+        var head = head()
+        #expect(!isComplete(head, .unsent), "over HTTP/1.1")
+        head.version = "HTTP/2"
+        #expect(isComplete(head, .unsent) && isComplete(head, .sent))
+        #expect(!isComplete(head, .none), "not an upload")
+        head.status = 200
+        #expect(!isComplete(head, .unsent))
+        head.status = 413
+        head.fields.append(HeaderField(name: "Content-Length", value: "10"))
+        #expect(!isComplete(head, .unsent))
+    }
+
     @Test("A transfer over HTTP/2 has its response if the request's body ended after that")
     func answeredUpload() {
         var head = head()
         head.version = "HTTP/2"
-        var circumstances = CompletionPolicy.Circumstances(arrivedCount: 9, hasSentBody: true)
+        var circumstances = CompletionPolicy.Circumstances(arrivedCount: 9, requestBody: .sent)
         circumstances.quirks.failsAnsweredUploads = true
         var failure = TransferFailure(code: .sendError, text: "", phase: .receiving)
         #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
@@ -86,9 +104,9 @@ struct CompletionPolicyTests {
         head.fields.append(HeaderField(name: "Content-Length", value: "10"))
         #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
         head.fields = []
-        circumstances.hasSentBody = false
+        circumstances.requestBody = .unsent
         #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
-        circumstances.hasSentBody = true
+        circumstances.requestBody = .sent
         circumstances.quirks.failsAnsweredUploads = false
         #expect(CompletionPolicy.failure(failure, after: head, circumstances) == failure)
     }
