@@ -200,18 +200,17 @@ struct PartParser {
     }
 
     private static func field(in line: ArraySlice<UInt8>) -> HeaderField? {
-        guard let colon = line.firstIndex(of: .colon), colon > line.startIndex,
-            line[..<colon].allSatisfy({ (0x21...0x7E).contains($0) })
-        else { return nil }
-        let value = line[(colon + 1)...].drop(while: \.isBlank)
-        guard let last = value.lastIndex(where: { !$0.isBlank }) else {
-            return HeaderField(name: String(decoding: line[..<colon], as: UTF8.self), value: "")
+        line.withUnsafeBytes { line in
+            guard let colon = line.position(of: .colon), colon > 0,
+                line[..<colon].allSatisfy({ (0x21...0x7E).contains($0) })
+            else { return nil }
+            let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
+            guard !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
+            return HeaderField(
+                name: String(decoding: line[..<colon], as: UTF8.self),
+                value: String(decoding: value, as: UTF8.self)
+            )
         }
-        guard !value[...last].contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
-        return HeaderField(
-            name: String(decoding: line[..<colon], as: UTF8.self),
-            value: String(decoding: value[...last], as: UTF8.self)
-        )
     }
 
     private static func boundary(in contentType: String) -> String? {
@@ -247,6 +246,4 @@ extension UInt8 {
     fileprivate static let carriageReturn = UInt8(ascii: "\r")
     fileprivate static let hyphen = UInt8(ascii: "-")
     fileprivate static let colon = UInt8(ascii: ":")
-
-    fileprivate var isBlank: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") || self == .carriageReturn }
 }

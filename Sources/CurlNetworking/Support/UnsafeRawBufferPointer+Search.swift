@@ -11,4 +11,16 @@ extension UnsafeRawBufferPointer {
         guard let baseAddress, count >= prefix.utf8CodeUnitCount else { return false }
         return memcmp(baseAddress, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
     }
+
+    /// Without leading and trailing white space and line ends.
+    var trimmed: UnsafeRawBufferPointer {
+        var (start, end) = (0, count)
+        while end > start, Self.isSpace(self[end - 1]) { end -= 1 }
+        while start < end, Self.isSpace(self[start]) { start += 1 }
+        return UnsafeRawBufferPointer(rebasing: self[start..<end])
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
+    }
 }

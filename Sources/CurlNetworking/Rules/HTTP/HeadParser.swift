@@ -121,17 +121,3 @@ extension HeadParser.StatusLine {
         return rest.isEmpty || rest.count == 2 && rest.first == UInt8(ascii: ".") && rest.last?.isASCIIDigit == true
     }
 }
-
-extension UnsafeRawBufferPointer {
-    /// Without leading and trailing white space and line ends.
-    fileprivate var trimmed: UnsafeRawBufferPointer {
-        var (start, end) = (0, count)
-        while end > start, Self.isSpace(self[end - 1]) { end -= 1 }
-        while start < end, Self.isSpace(self[start]) { start += 1 }
-        return UnsafeRawBufferPointer(rebasing: self[start..<end])
-    }
-
-    private static func isSpace(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || (UInt8(ascii: "\t")...UInt8(ascii: "\r")).contains(byte)
-    }
-}
