@@ -12,11 +12,12 @@ extension FileManager {
         )
     }
 
-    /// Makes a folder accessible to this user only. Returns false if it is another user's, or isn't a folder, as a symbolic link isn't.
-    @discardableResult
-    func makeFolderPrivate(atPath path: String) -> Bool {
+    /// Makes a folder accessible to this user only. Returns false if it is another user's.
+    ///
+    /// Throws if it can't be opened, as what isn't a folder can't, such as a symbolic link to one.
+    func makeFolderPrivate(atPath path: String) throws(SystemError) -> Bool {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
-        guard descriptor >= 0 else { return false }
+        guard descriptor >= 0 else { throw .current }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_uid == geteuid() else { return false }

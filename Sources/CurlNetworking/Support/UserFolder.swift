@@ -17,6 +17,9 @@ enum UserFolder {
         return URL(fileURLWithPath: path, isDirectory: true)
     }
 
+    /// The running program's name, for its folders in these.
+    static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
+
     /// For files that are needed for a moment: `TMPDIR` if that names one, otherwise /tmp.
     static func temporary(_ environment: [String: String] = ProcessInfo.processInfo.environment) -> URL {
         environment["TMPDIR"]?.isEmpty == true

@@ -168,7 +168,7 @@ extension BackgroundTests {
         func container() {
             let configuration = URLSessionConfiguration.background(withIdentifier: "a")
             let own = StateFolder(of: configuration).url
-            #expect(own.lastPathComponent == StateFolder.programName)
+            #expect(own.lastPathComponent == UserFolder.programName)
             configuration.sharedContainerIdentifier = "group"
             #expect(StateFolder(of: configuration).url.path == own.deletingLastPathComponent().path + "/group")
             for (name, folder) in ["../x": "_.._x", "": "_", ".": "_.", "a/b": "a_b"] {

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
@@ -30,10 +31,11 @@ struct UserFolderTests {
             var status = stat()
             return stat(folder, &status) == 0 ? status.st_mode & 0o777 : 0
         }
-        #expect(!FileManager.default.makeFolderPrivate(atPath: link))
+        #expect(throws: SystemError.self) { try FileManager.default.makeFolderPrivate(atPath: link) }
         #expect(mode() == 0o755)
-        #expect(FileManager.default.makeFolderPrivate(atPath: folder))
+        #expect(try FileManager.default.makeFolderPrivate(atPath: folder))
         #expect(mode() == 0o700)
-        #expect(!FileManager.default.makeFolderPrivate(atPath: try directory.file(Data()).path))
+        let file = try directory.file(Data()).path
+        #expect(throws: SystemError.self) { try FileManager.default.makeFolderPrivate(atPath: file) }
     }
 }

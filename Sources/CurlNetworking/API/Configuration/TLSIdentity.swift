@@ -74,6 +74,6 @@ extension TLSIdentity.Source {
 }
 
 extension ClientCertificate.Source {
-    /// A placeholder for a URL that isn't a file's; no file has an empty path.
+    /// Stands for a URL that isn't a file's, so that using it fails: no file has an empty path.
     fileprivate static let noFile = ClientCertificate.Source.file("")
 }

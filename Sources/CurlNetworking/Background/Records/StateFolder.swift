@@ -21,7 +21,7 @@ struct StateFolder: Sendable, Hashable {
         if let folder = configuration.curl.background.folder {
             self.init(folder)
         } else {
-            self.init(named: configuration.sharedContainerIdentifier ?? Self.programName)
+            self.init(named: configuration.sharedContainerIdentifier ?? UserFolder.programName)
         }
     }
 
@@ -31,9 +31,6 @@ struct StateFolder: Sendable, Hashable {
         let ours = UserFolder.state.url().appendingPathComponent("curlnetworking", isDirectory: true)
         self.init(ours.appendingPathComponent(safe.replacingOccurrences(of: "/", with: "_"), isDirectory: true))
     }
-
-    /// The running program's name.
-    static var programName: String { Bundle.main.bundleIdentifier ?? ProcessInfo.processInfo.processName }
 
     var sessions: URL { url.appendingPathComponent(Self.sessionsName, isDirectory: true) }
 
@@ -72,9 +69,10 @@ struct StateFolder: Sendable, Hashable {
                 error
             )
         }
-        let descriptor = uninterrupted { open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
-        guard descriptor >= 0 else {
-            let error = SystemError.current
+        let isOwn: Bool
+        do throws(SystemError) {
+            isOwn = try FileManager.default.makeFolderPrivate(atPath: folder.path)
+        } catch {
             throw URLError(
                 .cannotOpenFile,
                 folder,
@@ -82,11 +80,7 @@ struct StateFolder: Sendable, Hashable {
                 error
             )
         }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
-            status.st_mode & 0o077 == 0 || fchmod(descriptor, 0o700) == 0
-        else {
+        guard isOwn else {
             throw URLError(.noPermissionsToReadFile, folder, "The folder for background transfers is another user's.")
         }
     }

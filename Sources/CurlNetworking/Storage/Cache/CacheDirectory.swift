@@ -185,7 +185,7 @@ final class CacheDirectory: Sendable {
             try? FileManager.default.createPrivateFolder(atPath: parent)
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
         }
-        return FileManager.default.makeFolderPrivate(atPath: path)
+        return (try? FileManager.default.makeFolderPrivate(atPath: path)) ?? false
     }
 
     // MARK: - Bytes

@@ -20,7 +20,7 @@ struct CookieFile {
             return
         }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return }
-        if names.isEmpty { FileManager.default.makeFolderPrivate(atPath: folder) }
+        if names.isEmpty { _ = try? FileManager.default.makeFolderPrivate(atPath: folder) }
         for name in names where name.hasPrefix(Self.unfinished) { removeAbandoned(folder + "/" + name) }
     }
 
