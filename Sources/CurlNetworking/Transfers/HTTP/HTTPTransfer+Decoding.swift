@@ -17,7 +17,7 @@ extension HTTPTransfer: BodyDecodingOwner {
         if decoding.isBusy { return settleDecoding(decoding) }
         if case .draining(let failure) = stage { return complete(failure) }
         delegate.transferSettled(self)
-        if !isPaused { continueTransfer() }
+        continueTransfer()
     }
 
     /// Lets the delegate act on what it received: it may pause the transfer, or end it.

@@ -113,22 +113,20 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func setPaused(_ isPaused: Bool) {
         clock.last = loop.now
         if isPaused { ending.wasPaused = true }
-        if let decoding, decoding.isBusy {
-            self.isPaused = isPaused
-            pauseForDecoding()
-            if !isPaused { decoding.proceed() }
-        } else if let easy, easy.setPaused(isPaused) {
-            self.isPaused = isPaused
-        }
+        let isDecoding = decoding?.isBusy == true
+        let isDone = easy?.setPaused(isPaused || isDecoding) ?? false
+        // The decoding obeys even if libcurl can't.
+        if isDone || isDecoding { self.isPaused = isPaused }
+        if !isPaused { decoding?.proceed() }
     }
 
     func proceed(to route: BodyRoute) {
         receiving.route = route
         if endIfUnwanted() { return }
-        if !isPaused { continueTransfer() }
+        continueTransfer()
     }
 
-    func bodyBecameReadable() { continueIfAllowed() }
+    func bodyBecameReadable() { continueTransfer() }
 
     /// An unwanted body has its own time limit.
     var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.last : nil }
@@ -365,11 +363,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         sending.rewind(to: offset)
     }
 
-    var isStarved: Bool {
-        guard sending.isStarved, !isPaused, decoding?.isBusy != true else { return false }
-        if case .hold = receiving.route { return false }
-        return true
-    }
+    var isStarved: Bool { sending.isStarved && mayContinue && !isHeld }
 
     /// Has libcurl ask for more of the body, which ends the transfer.
     func transferLostConnection() {
@@ -401,7 +395,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Has libcurl continue with a body of tiny pieces in the loop's next round. Outside of libcurl.
     private func restFromPieces() {
         _ = easy?.setPaused(true)
-        loop.schedule(Deadline { [weak self] in self?.continueIfAllowed() }, at: loop.now)
+        loop.schedule(Deadline { [weak self] in self?.continueTransfer() }, at: loop.now)
     }
 
     /// Ends a transfer whose response body is unwanted and not worth reading, or limits the time for reading it. While the request's body
@@ -502,14 +496,16 @@ final class HTTPTransfer: Transfer, TransferHandler {
         clock.last = loop.now
     }
 
-    /// Makes libcurl deliver more, if it has more. Outside of libcurl; may deliver body bytes before it returns.
-    func continueTransfer() {
-        _ = easy?.setPaused(false)
-    }
+    /// Whether libcurl may go on: the delegate wants more, and all received bytes are decoded. While the delegate decides about the body, a
+    /// request's body is still sent.
+    private var mayContinue: Bool { !isPaused && decoding?.isBusy != true }
 
-    /// Continues unless the delegate or the decoding has had enough.
-    private func continueIfAllowed() {
-        if !isPaused, decoding?.isBusy != true { continueTransfer() }
+    /// Whether the delegate still has to decide about the body.
+    private var isHeld: Bool { if case .hold = receiving.route { true } else { false } }
+
+    /// Has libcurl deliver more and ask for more, if it may. Outside of libcurl; may deliver body bytes before it returns.
+    func continueTransfer() {
+        if mayContinue { _ = easy?.setPaused(false) }
     }
 
     /// Takes libcurl's statistics while they are available.
