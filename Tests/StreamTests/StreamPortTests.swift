@@ -162,11 +162,11 @@ struct StreamPortTests {
 
     @Test("After closeWrite, TLS or a capture was asked for, nothing passes it by", arguments: 0..<3)
     func passing(what: Int) async {
-        let wish: StreamPort.Wish = [.closeWrite, .transition(.startTLS), .transition(.capture)][what]
+        let operation: StreamPort.Operation = [.closeWrite, .transition(.startTLS), .transition(.capture)][what]
         // The loop doesn't get to it before all have been asked for.
         let asked = DispatchSemaphore(value: 0)
         owner.loop.submit { asked.wait() }
-        port.add(wish, for: owner, isSuspended: false)
+        port.add(operation, for: owner, isSuspended: false)
         pair.write("plain")
         write("a", Data("plain".utf8))
         read("b", 1, 10)

@@ -250,7 +250,7 @@ struct StreamTaskTests {
     }
 
     @Test("A call between cancel and the task's completion is answered before the task completes")
-    func wishesAfterCancel() async throws {
+    func operationsAfterCancel() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
         let (task, recorder) = (rig.task, rig.recorder)
@@ -268,7 +268,7 @@ struct StreamTaskTests {
     }
 
     @Test("A write from the handler of a read that cancel failed is answered before the task completes")
-    func wishesOfHandlers() async throws {
+    func operationsOfHandlers() async throws {
         let rig = try StreamTaskRig()
         defer { rig.stop() }
         let (task, recorder) = (rig.task, rig.recorder)

@@ -251,7 +251,7 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
 }
 
 extension WebSocketConnectionRig: WebSocketExchangeOwner {
-    func webSocketWishesChanged() {}
+    func webSocketExchangeChanged() {}
     func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
         body()
         return false

@@ -9,9 +9,9 @@ import Testing
 @Suite("Messages that are sent without the loop")
 struct WebSocketSenderTests {
     private final class Owner: WebSocketExchangeOwner {
-        let wishes = Watched(0)
+        let changes = Watched(0)
         var announcesWebSocket: Bool { false }
-        func webSocketWishesChanged() { wishes.update { $0 += 1 } }
+        func webSocketExchangeChanged() { changes.update { $0 += 1 } }
         let calls = Watched<[@Sendable () -> Void]>([])
         func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
             calls.update { $0.append(body) }
@@ -62,12 +62,12 @@ struct WebSocketSenderTests {
         send("c", .binary(Data("two".utf8)))
         #expect(results.value == ["b sent", "c sent"])
         #expect(frames(pair.read()) == ["one", "two"])
-        #expect(owner.wishes.value == 1)
+        #expect(owner.changes.value == 1)
         #expect(exchange.takeLine() == nil)
         send("d", .text("three"))
         #expect(results.value.count == 2)
         #expect(pair.read().isEmpty)
-        #expect(owner.wishes.value == 2)
+        #expect(owner.changes.value == 2)
     }
 
     @Test("The connection sends what the system doesn't take of a message, and later ones wait behind it")
@@ -76,7 +76,7 @@ struct WebSocketSenderTests {
         send("a", .binary(Data(count: WebSocketSender.largestMessage)))
         send("b", .text("later"))
         #expect(results.value == [])
-        #expect(owner.wishes.value == 2)
+        #expect(owner.changes.value == 2)
         #expect(!exchange.lendLine(WebSocketSender(socket)))
         let unfinished = try #require(exchange.takeLine())
         #expect(frames(pair.read() + unfinished.rest) == ["\(WebSocketSender.largestMessage)"])
@@ -181,7 +181,7 @@ struct WebSocketSenderTests {
         pair.hangUp()
         send("a", .text("nobody hears"))
         #expect(results.value == [])
-        #expect(owner.wishes.value == 1)
+        #expect(owner.changes.value == 1)
         #expect(socket.hasFailed)
         let unfinished = try #require(exchange.takeLine())
         #expect(frames(Data(unfinished.rest)) == ["nobody hears"])

@@ -67,7 +67,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     // MARK: - The machine's commands
 
-    /// Carries out the machine's commands. Called after each wish.
+    /// Carries out the machine's commands. Called after each change of intent.
     func run() {
         pool.loop.preconditionOnLoop()
         while true {

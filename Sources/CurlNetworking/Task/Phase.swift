@@ -3,7 +3,7 @@ import Foundation
 
 /// The phase of a task's loader: what it is doing or waiting for. Loop only.
 ///
-/// `TaskStateMachine` keeps the owner's wishes and the publicly visible state: a task suspended during its preparations stays in its phase,
+/// `TaskStateMachine` keeps the owner's intent and the publicly visible state: a task suspended during its preparations stays in its phase,
 /// and `Loader` asks the machine before it continues.
 enum Phase {
     /// Nothing is pending: step number `step` is asked next or, if there is none left, the request needs a place at its host.

@@ -8,8 +8,8 @@ protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
     /// Runs `body` with the state while holding its lock.
     func withState<Result>(_ body: (inout sending TaskState) -> sending Result) -> sending Result
 
-    /// Notes a wish, which returns whether it changed anything, and passes it on to the code that runs the task.
-    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool)
+    /// Notes a change of intent, which returns whether it changed anything, and passes it on to the code that runs the task.
+    func act(for task: URLSessionTask, _ change: (inout TaskState) -> Bool)
 
     /// Takes the delegate's answer about the response; only the first counts.
     func answer(_ disposition: URLSession.ResponseDisposition)
@@ -24,7 +24,7 @@ protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
     func acknowledgeEnd()
 }
 
-// MARK: - Wishes
+// MARK: - Intents
 
 extension StatefulTaskEngine {
     func resume(_ task: URLSessionTask) {

@@ -21,7 +21,7 @@ protocol TaskEngine: AnyObject, Sendable {
     /// The task's own delegate, retained until the task completes.
     var ownDelegate: (any URLSessionTaskDelegate)? { get set }
 
-    // MARK: Wishes. `task` is the public object that the program holds.
+    // MARK: Intents. `task` is the public object that the program holds.
 
     func resume(_ task: URLSessionTask)
     func suspend(_ task: URLSessionTask)
@@ -33,8 +33,8 @@ protocol TaskEngine: AnyObject, Sendable {
     /// Passes on resume data of a download that continues; nil if there is nothing to resume from.
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void)
 
-    /// Adds a wish about a stream task; does nothing for other tasks.
-    func add(_ wish: StreamPort.Wish)
+    /// Adds an operation of a stream task; does nothing for other tasks.
+    func add(_ operation: StreamPort.Operation)
 
     // MARK: What the public object shows
 

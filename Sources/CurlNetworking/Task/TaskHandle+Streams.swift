@@ -13,17 +13,17 @@ extension TaskHandle: StreamOwner {
         if let delivery { pool.deliverAtEndOfRound(delivery) } else { deliverCalls() }
     }
 
-    /// Adds a wish about a stream task. Any thread. If the task is about to complete, its completion waits until the caller has been
+    /// Adds an operation of a stream task. Any thread. If the task is about to complete, its completion waits until the caller has been
     /// answered.
-    func add(_ wish: StreamPort.Wish) {
+    func add(_ operation: StreamPort.Operation) {
         let (port, isSuspended, isEnding) = shared.withLock { shared in
             let isEnding = shared.isEnding
             if isEnding { shared.mailbox.holdCompletion() }
             return (shared.consumer.port, shared.machine.isSuspended, isEnding)
         }
-        port?.add(wish, for: self, isSuspended: isSuspended)
+        port?.add(operation, for: self, isSuspended: isSuspended)
         guard isEnding else { return }
-        // The loop takes the wish before it gets to this.
+        // The loop takes the operation before it gets to this.
         submit { self.updateOnLoop { $0.mailbox.releaseCompletion() } }
     }
 }

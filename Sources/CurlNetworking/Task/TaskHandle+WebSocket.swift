@@ -8,8 +8,8 @@ extension TaskHandle: WebSocketExchangeOwner {
         if case .webSocket(let exchange) = shared.withLock({ $0.consumer }) { exchange } else { nil }
     }
 
-    func webSocketWishesChanged() {
-        submit { (self.loader?.phase.transfer as? WebSocketTransfer)?.wishesChanged() }
+    func webSocketExchangeChanged() {
+        submit { (self.loader?.phase.transfer as? WebSocketTransfer)?.exchangeChanged() }
     }
 
     /// Makes the delegate queue call `body`, after everything added earlier but before the completion.

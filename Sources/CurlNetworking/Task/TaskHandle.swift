@@ -2,10 +2,10 @@ import CurlNetworkingLocks
 import CurlTransport
 import Foundation
 
-/// A task on an event loop, as seen from any other thread: its owner's wishes, its public properties, and its delegate's messages. `Loader`
+/// A task on an event loop, as seen from any other thread: its owner's intent, its public properties, and its delegate's messages. `Loader`
 /// runs it.
 ///
-/// This file contains the wishes and the loop's view of the task, `TaskHandle+Delivery.swift` the messages, and `TaskHandle+End.swift` the
+/// This file contains the intents and the loop's view of the task, `TaskHandle+Delivery.swift` the messages, and `TaskHandle+End.swift` the
 /// end.
 ///
 /// `@unchecked Sendable`: `shared` guards the state that any thread may access; the rest never changes, or is accessed only on the loop.
@@ -77,11 +77,11 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         shared.withLock(body)
     }
 
-    // MARK: - Wishes
+    // MARK: - Intents
 
     func cancel(_ task: URLSessionTask) {
         discard(task)
-        // Even if there is a transfer to cancel: it may succeed before the loop checks the program's wishes.
+        // Even if there is a transfer to cancel: it may succeed before the loop checks the program's intent.
         if shared.withLock({ $0.isBeingRead }) { submit { self.endReading(.task(.cancelled(self.shownURL))) } }
     }
 
@@ -97,9 +97,9 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         }
     }
 
-    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
+    func act(for task: URLSessionTask, _ change: (inout TaskState) -> Bool) {
         let (loop, isFirst) = shared.withLock { shared -> (EventLoop?, Bool) in
-            let effect = shared.note(wish, for: task)
+            let effect = shared.note(change, for: task)
             return (effect == .none ? nil : loopToSubmitTo(&shared), effect == .activation)
         }
         if isFirst { session.activate(self) }

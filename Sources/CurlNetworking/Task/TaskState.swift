@@ -4,7 +4,7 @@ import Foundation
 /// The part of a task that any thread may read and change; guarded by its handle's lock. Too large to be copied.
 struct TaskState: ~Copyable {
     var machine = TaskStateMachine()
-    /// Whether the loop is about to ask for commands; it is called once, however many wishes come before it asks.
+    /// Whether the loop is about to ask for commands; it is called once, however many changes come before it asks.
     var isSubmitted = false
     var consumer: Consumer
     var mailbox = Mailbox()
@@ -46,9 +46,9 @@ struct TaskState: ~Copyable {
         settings.prefersIncrementalDelivery = consumer.prefersIncrementalDelivery
     }
 
-    // MARK: - Wishes
+    // MARK: - Intents
 
-    enum WishEffect {
+    enum IntentEffect {
         case none
         /// The code that runs the task must be told.
         case change
@@ -56,9 +56,9 @@ struct TaskState: ~Copyable {
         case activation
     }
 
-    /// Notes a wish of the program's about `task`. `wish` returns whether it changed anything.
-    mutating func note(_ wish: (inout TaskState) -> Bool, for task: URLSessionTask) -> WishEffect {
-        guard wish(&self) else { return .none }
+    /// Notes a change of the program's intent about `task`. `change` returns whether it changed anything.
+    mutating func note(_ change: (inout TaskState) -> Bool, for task: URLSessionTask) -> IntentEffect {
+        guard change(&self) else { return .none }
         guard self.task == nil else { return .change }
         // Suspending a task that was never resumed changes nothing.
         guard machine.wasResumed || machine.cancellation != nil else { return .none }

@@ -1,8 +1,8 @@
-/// The life cycle of one task: its owner's wishes, whether it is over, and the commands for the loop.
+/// The life cycle of one task: its owner's intent, whether it is over, and the commands for the loop.
 ///
-/// A value without side effects. Calls to the public API record wishes, from any thread and in any order; the loop then states its
-/// activity, and gets one `Command` after another until there is none. So only the latest wish counts, however many there were in between,
-/// and no order of calls can confuse the machine.
+/// A value without side effects. Calls to the public API record intents, from any thread and in any order; the loop then states its
+/// activity, and gets one `Command` after another until there is none. So only the latest intent counts, however many there were in
+/// between, and no order of calls can confuse the machine.
 struct TaskStateMachine: Sendable {
     enum Stage: Sendable {
         /// The task has no result yet.
@@ -58,7 +58,7 @@ struct TaskStateMachine: Sendable {
     /// Whether the resource clock runs; nil before the task was first resumed.
     var runsResourceClock: Bool? { wasResumed ? !isSuspended : nil }
 
-    // MARK: - Wishes (any thread). Each returns whether the loop must ask for commands.
+    // MARK: - Intents (any thread). Each returns whether the loop must ask for commands.
 
     /// Undoes one suspension; does nothing if there is none.
     mutating func resume() -> Bool {

@@ -133,7 +133,7 @@ extension BackgroundTests {
         }
 
         @Test("The next program can suspend a task, resume, pause and cancel it, and make others")
-        func wishes() async throws {
+        func intents() async throws {
             let gate = Gate()
             let rig = try rig(gate)
             defer { rig.end() }

@@ -187,7 +187,7 @@ extension BackgroundTests {
             let submission = try #require(try await agent.submissions(1).first)
             agent.say([.accepted(submission.key)])
             async let produced = task.cancelByProducingResumeData()
-            _ = try await agent.wishes(1)
+            _ = try await agent.intents(1)
             let resource = UploadResource(url: rig.url("/uploads/1"), version: .v6)
             agent.say([.failure(of: submission, .cancelled, at: resource)])
             let data = try #require(await produced)
@@ -249,7 +249,7 @@ extension BackgroundTests {
             let rig = try BackgroundRig()
             defer { rig.end() }
             let file = try UploadFile(try rig.directory.file(Data("a".utf8)))
-            let wish = TaskWish(isSuspended: false, cancellation: nil, settings: TaskSettings())
+            let intent = TaskIntent(isSuspended: false, cancellation: nil, settings: TaskSettings())
             func mayResume(
                 _ kind: TaskSubmission.Kind,
                 of url: String = "https://host/files",
@@ -264,7 +264,7 @@ extension BackgroundTests {
                     resumeData: nil,
                     upload: nil,
                     cookies: [],
-                    wish: wish
+                    intent: intent
                 )
                 return submission.mayResume(at: .init(url: try #require(URL(string: location)), version: .v6))
             }

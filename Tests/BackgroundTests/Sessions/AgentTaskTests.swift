@@ -73,17 +73,17 @@ extension BackgroundTests {
             let server = try LoopbackServer { _ in .never }
             defer { server.stop() }
             let submission = try TaskSubmission.download(URLRequest(url: server.url("/")))
-            var wish = submission.wish
+            var intent = submission.intent
             let attempt = URLSession.shared.downloadTask(with: server.url("/"))
             queue.sync {
                 let task = AgentTask(StoredTask(TaskRecord(submission), in: folder, batch: nil), in: session)
                 task.start()
-                wish.isSuspended = true
-                task.change(to: wish)
+                intent.isSuspended = true
+                task.change(to: intent)
                 task.completed(attempt, URLError(.networkConnectionLost))
                 task.retryNow()
-                wish.cancellation = .discardingBody
-                task.change(to: wish)
+                intent.cancellation = .discardingBody
+                task.change(to: intent)
                 // The end of an attempt would have to be waited for.
                 #expect(task.hasEnded)
                 session.close()
@@ -207,13 +207,13 @@ extension BackgroundTests {
             let partial = try partialFile(in: folder.files)
             let resumeData = try ResumeData.encoded(request, in: partial, completeLength: 5000)
             let submission = try TaskSubmission.download(request)
-            var wish = submission.wish
+            var intent = submission.intent
             let attempt = URLSession.shared.downloadTask(with: server.url("/"))
             queue.sync {
                 let task = AgentTask(StoredTask(TaskRecord(submission), in: folder, batch: nil), in: session)
                 task.start()
-                wish.cancellation = isPaused ? .keepingPartialFile : .discardingBody
-                task.change(to: wish)
+                intent.cancellation = isPaused ? .keepingPartialFile : .discardingBody
+                task.change(to: intent)
                 task.completed(attempt, URLError(.networkConnectionLost).with(resumeData: resumeData))
                 #expect(task.listing.ending?.resumeData == (isPaused ? resumeData : nil))
                 #expect(partial.isThere() == isPaused)
@@ -265,7 +265,7 @@ extension BackgroundTests {
                 let file = try #require(stored.record.ending?.file)
                 let isWhole = stored.checkFile()
                 #expect(isWhole && task.files == [file])
-                #expect(stored.record.submission.wish.cancellation == nil)
+                #expect(stored.record.submission.intent.cancellation == nil)
                 #expect(try Data(contentsOf: folder.files.appendingPathComponent(file)) == content)
             }
             try await changes.wait { $0 > 0 }

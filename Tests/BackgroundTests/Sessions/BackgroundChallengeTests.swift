@@ -87,14 +87,14 @@ extension BackgroundTests {
             defer { agent.stop() }
             defer { rig.end() }
             var submission = try TaskSubmission.download(URLRequest(url: rig.url("/")))
-            submission.wish.decider = UUID()
+            submission.intent.decider = UUID()
             // What makes a session look for tasks.
             try FileManager.default.createDirectory(at: rig.sessions, withIntermediateDirectories: true)
             let task = rig.download()
             try await agent.greet(with: [
                 .listing(TaskListing(submission: submission, progress: TaskProgress(key: submission.key))), .welcome,
             ])
-            #expect(try await agent.wishes(1).first?.decider == nil)
+            #expect(try await agent.intents(1).first?.decider == nil)
             task.cancel()
         }
 
@@ -117,14 +117,14 @@ extension BackgroundTests {
             }
             try await agent.greet()
             let submissions = try await agent.submissions(2)
-            #expect(submissions.allSatisfy { $0.wish.decider != nil })
+            #expect(submissions.allSatisfy { $0.intent.decider != nil })
             let trust = ServerTrust(host: "127.0.0.1", chain: [[1]], verification: 20, reason: "unknown")
             let url = try #require(URL(string: "https://127.0.0.1/"))
             let space = HandshakeSpace(trust, at: try #require(Origin(url)))
             let challenge = challenge(ChallengeSender { _ in }, in: space)
             agent.say([.question(1, key: submissions[0].key, ChallengeQuery(challenge))])
             #expect(try await agent.replies(1).first?.disposition == .performDefaultHandling)
-            #expect(try await agent.wishes(2).allSatisfy { $0.decider == nil })
+            #expect(try await agent.intents(2).allSatisfy { $0.decider == nil })
             for task in tasks { task.cancel() }
         }
 

@@ -101,8 +101,8 @@ final class StagedAgent: @unchecked Sendable {
         try await wait(for: count) { if case .acknowledge(let key) = $0 { key } else { nil } }
     }
 
-    func wishes(_ count: Int) async throws -> [TaskWish] {
-        try await wait(for: count) { if case .wish(_, let wish) = $0 { wish } else { nil } }
+    func intents(_ count: Int) async throws -> [TaskIntent] {
+        try await wait(for: count) { if case .intent(_, let intent) = $0 { intent } else { nil } }
     }
 
     func replies(_ count: Int) async throws -> [ChallengeReply] {

@@ -18,7 +18,7 @@ extension TaskSubmission {
             request: try #require(RequestDescription(request)),
             resumeData: resumeData,
             cookies: [],
-            wish: TaskWish(isSuspended: isSuspended, cancellation: nil, settings: TaskSettings())
+            intent: TaskIntent(isSuspended: isSuspended, cancellation: nil, settings: TaskSettings())
         )
     }
 }

@@ -16,7 +16,7 @@ struct AgentMessageTests {
             kind: .download,
             request: try #require(RequestDescription(Sample.request())),
             cookies: [],
-            wish: TaskWish(isSuspended: false, settings: TaskSettings())
+            intent: TaskIntent(isSuspended: false, settings: TaskSettings())
         )
         return TaskListing(submission: submission, progress: progress(counters))
     }

@@ -13,7 +13,7 @@ struct RecordNumberTests {
                 kind: .download,
                 request: try #require(RequestDescription(Sample.request())),
                 cookies: [],
-                wish: TaskWish(isSuspended: false, settings: TaskSettings())
+                intent: TaskIntent(isSuspended: false, settings: TaskSettings())
             )
         )
     }

@@ -6,10 +6,10 @@ import Testing
 
 @Suite("A task on an engine that is no event loop")
 struct TaskEngineTests {
-    /// Notes what is wished, and shows what it is told to.
+    /// Notes the intents, and shows what it is told to.
     final class Engine: TaskEngine {
         struct State {
-            var wishes: [String] = []
+            var intents: [String] = []
             var snapshot = TaskSnapshot()
             var settings = TaskSettings()
             var delegate: (any URLSessionTaskDelegate)?
@@ -27,7 +27,7 @@ struct TaskEngineTests {
             originalRequest = request
         }
 
-        private func note(_ wish: String) { state.withLock { $0.wishes.append(wish) } }
+        private func note(_ intent: String) { state.withLock { $0.intents.append(intent) } }
 
         var snapshot: TaskSnapshot { state.withLock { $0.snapshot } }
         var settings: TaskSettings { state.withLock { $0.settings } }
@@ -38,7 +38,7 @@ struct TaskEngineTests {
             set { state.withLock { $0.delegate = newValue } }
         }
 
-        func add(_ wish: StreamPort.Wish) { note("stream") }
+        func add(_ operation: StreamPort.Operation) { note("stream") }
         func resume(_ task: URLSessionTask) { note("resume") }
         func suspend(_ task: URLSessionTask) { note("suspend") }
         func cancel(_ task: URLSessionTask) { note("cancel") }
@@ -56,8 +56,8 @@ struct TaskEngineTests {
         func released() { note("released") }
     }
 
-    @Test("Wishes come to the engine in their order, and the last is that the public object is gone")
-    func wishes() throws {
+    @Test("Intents come to the engine in their order, and the last is that the public object is gone")
+    func intents() throws {
         let engine = Engine(try Sample.request())
         do {
             let task = URLSessionDataTask(engine: engine)
@@ -65,7 +65,7 @@ struct TaskEngineTests {
             task.suspend()
             task.cancel()
         }
-        #expect(engine.state.withLock { $0.wishes } == ["resume", "suspend", "cancel", "released"])
+        #expect(engine.state.withLock { $0.intents } == ["resume", "suspend", "cancel", "released"])
     }
 
     @Test("The public properties show the engine's snapshot")

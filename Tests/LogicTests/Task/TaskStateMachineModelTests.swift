@@ -54,7 +54,7 @@ private struct SimulatedLoop {
 
     // MARK: Users
 
-    mutating func wish() {
+    mutating func intent() {
         let isOver = outcomes > 0
         switch Int.random(in: 0..<20, using: &generator) {
         case 0..<10:
@@ -176,7 +176,7 @@ private struct SimulatedLoop {
         }
     }
 
-    /// No wish comes any more, and the loop has looked.
+    /// No intent comes any more, and the loop has looked.
     mutating func settle() {
         var rounds = 0
         while mustLook, rounds < 1000 {
@@ -194,7 +194,7 @@ private struct SimulatedLoop {
         case (.queued, true): expect(false, "a suspended task waits for a place")
         case (.ready, false): expect(false, "a resumed task waits for nothing")
         case (.transferring(let isPaused, let isHeld), let isSuspended):
-            expect(isPaused == (isSuspended || isBacklogged || isHeld), "paused \(isPaused) against the wish")
+            expect(isPaused == (isSuspended || isBacklogged || isHeld), "paused \(isPaused) against the intent")
         case (.waiting, false), (.queued, false), (.encoding, _), (.finishing, _), (.over, _): break
         }
     }
@@ -225,7 +225,7 @@ private struct SimulatedLoop {
 @Suite("A task's state machine in a simulated loop")
 struct TaskStateMachineModelTests {
     @Test(
-        "However wishes and events mix, a task obeys the newest wish and ends exactly once",
+        "However intents and events mix, a task obeys the newest intent and ends exactly once",
         arguments: 1...40 as ClosedRange<UInt64>
     )
     func randomised(seed: UInt64) {
@@ -233,7 +233,7 @@ struct TaskStateMachineModelTests {
             var loop = SimulatedLoop(generator: SeededGenerator(seed: seed << 32 | UInt64(life)))
             for _ in 0..<Int.random(in: 1..<60, using: &loop.generator) {
                 switch Int.random(in: 0..<3, using: &loop.generator) {
-                case 0: loop.wish()
+                case 0: loop.intent()
                 case 1: loop.look()
                 default: loop.event()
                 }

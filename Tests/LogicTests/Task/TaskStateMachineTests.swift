@@ -102,7 +102,7 @@ struct TaskStateMachineTests {
         #expect(loop.commands() == [], "nothing is left to do")
     }
 
-    // MARK: - Every wish at every point
+    // MARK: - Every intent at every point
 
     struct Case: Sendable, CustomTestStringConvertible {
         var point: Point
@@ -420,7 +420,7 @@ struct TaskStateMachineTests {
 
     // MARK: - What the public sees
 
-    @Test("The public state follows the wishes at once, whatever the loop has done so far")
+    @Test("The public state follows the intents at once, whatever the loop has done so far")
     func publicState() {
         var loop = ObedientLoop()
         #expect(loop.machine.publicState == .suspended)

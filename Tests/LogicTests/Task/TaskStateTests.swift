@@ -126,8 +126,8 @@ struct TaskStateTests {
         #expect(messages == ["resume data", "resume data", "completed"])
     }
 
-    @Test("The first wish that counts makes the task the session's; those before it do nothing")
-    func wishes() throws {
+    @Test("The first intent that counts makes the task the session's; those before it do nothing")
+    func intents() throws {
         var state = TaskState(consumer: .delegate, currentRequest: nil)
         let task = URLSessionDataTask(engine: TaskEngineTests.Engine(try Sample.request()))
         let early = [state.note({ $0.machine.suspend() }, for: task), state.note({ _ in false }, for: task)]

@@ -25,9 +25,9 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
         request?.url.flatMap(Scheme.init) == .tcp ? nil : request
     }
 
-    private func add(_ wish: StreamPort.Wish, else fail: (URLError) -> Void = { _ in }) {
+    private func add(_ operation: StreamPort.Operation, else fail: (URLError) -> Void = { _ in }) {
         guard let engine else { return fail(URLError(.unknown, nil, "The task belongs to no session.")) }
-        engine.add(wish)
+        engine.add(operation)
     }
 
     /// nil for no time-out: zero, or a value that isn't a valid interval.

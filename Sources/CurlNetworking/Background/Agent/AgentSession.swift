@@ -234,8 +234,8 @@ final class AgentSession: @unchecked Sendable {
             submissions = []
         }
         switch message {
-        case .wish(let key, let wish):
-            tasks[key]?.change(to: wish)
+        case .intent(let key, let intent):
+            tasks[key]?.change(to: intent)
             changed()
         case .acknowledge(let key): forget(key, channel)
         case .checkpoint(let key, let number):

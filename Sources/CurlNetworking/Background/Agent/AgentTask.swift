@@ -49,14 +49,14 @@ final class AgentTask: @unchecked Sendable {
 
     var record: TaskRecord { stored.record }
     var key: UUID { stored.key }
-    private var wish: TaskWish { record.submission.wish }
+    private var intent: TaskIntent { record.submission.intent }
 
     var hasEnded: Bool { if case .ended = phase { true } else { false } }
 
     /// Whether the agent has to stay for this task.
     var needsAgent: Bool {
         switch phase {
-        case .idle, .running, .retrying: !wish.isSuspended
+        case .idle, .running, .retrying: !intent.isSuspended
         case .takingOver, .syncing: true
         case .ended(let isRecorded): !isRecorded
         }
@@ -73,8 +73,8 @@ final class AgentTask: @unchecked Sendable {
         let state =
             switch phase {
             case .idle: "suspended"
-            case .running, .syncing: wish.isSuspended ? "suspended" : "running"
-            case .takingOver, .retrying: wish.isSuspended ? "suspended" : "waiting"
+            case .running, .syncing: intent.isSuspended ? "suspended" : "running"
+            case .takingOver, .retrying: intent.isSuspended ? "suspended" : "waiting"
             case .ended: record.ending?.error == nil ? "finished" : "failed"
             }
         return SessionStatus.Task(
@@ -89,7 +89,7 @@ final class AgentTask: @unchecked Sendable {
     /// The names of its files in the session's folder.
     var files: Set<String> { stored.files }
 
-    // MARK: - The program's wishes
+    // MARK: - The program's intents
 
     /// Continues a task that an earlier agent had, or begins a new one.
     func start() {
@@ -102,8 +102,8 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func proceed(cancelledBecause reason: URLError.BackgroundTaskCancelledReason? = nil) {
-        if wish.cancellation != nil { return cancel(because: reason) }
-        if !wish.isSuspended { begin() }
+        if intent.cancellation != nil { return cancel(because: reason) }
+        if !intent.isSuspended { begin() }
     }
 
     /// The record on disk already leads to a file that was moved, but not to one that was copied.
@@ -120,10 +120,10 @@ final class AgentTask: @unchecked Sendable {
         proceed(cancelledBecause: reason)
     }
 
-    func change(to new: TaskWish) {
-        guard !hasEnded, new != wish, wish.cancellation == nil else { return }
-        let old = wish
-        stored.record.submission.wish = new
+    func change(to new: TaskIntent) {
+        guard !hasEnded, new != intent, intent.cancellation == nil else { return }
+        let old = intent
+        stored.record.submission.intent = new
         if new.cancellation != nil { return cancel() }
         save()
         if case .running(let attempt) = phase {
@@ -151,17 +151,17 @@ final class AgentTask: @unchecked Sendable {
 
     /// The user has ended the program's transfers.
     func forceQuit() {
-        guard !hasEnded, wish.cancellation == nil else { return }
+        guard !hasEnded, intent.cancellation == nil else { return }
         // It is complete, and its success recorded.
         if case .syncing = phase { return }
-        stored.record.submission.wish.cancellation = .discardingBody
+        stored.record.submission.intent.cancellation = .discardingBody
         // The user is told that this is done: even if this agent is killed now, the next one must not continue the task.
         save()
         cancel(because: .userForceQuitApplication)
     }
 
     private func cancel(because reason: URLError.BackgroundTaskCancelledReason? = nil) {
-        let isKept = wish.cancellation == .keepingPartialFile
+        let isKept = intent.cancellation == .keepingPartialFile
         switch phase {
         case .running(let attempt):
             attempt.stop(.cancelled(reason), keepsPartialFile: isKept)
@@ -204,7 +204,7 @@ final class AgentTask: @unchecked Sendable {
         }
         progress.isWaitingForHost = nil
         phase = .running(AgentAttempt(task, in: session.folder))
-        wish.settings.apply(to: task)
+        intent.settings.apply(to: task)
         startClock()
         task.resume()
     }
@@ -214,7 +214,7 @@ final class AgentTask: @unchecked Sendable {
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
         // It begins another attempt when it is resumed.
-        guard !wish.isSuspended else { return phase = .idle }
+        guard !intent.isSuspended else { return phase = .idle }
         let delay = backoff.delay(jitter: .random(in: 0...1))
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
         let time = DispatchTime.after(delay)
@@ -240,7 +240,7 @@ final class AgentTask: @unchecked Sendable {
         session.transfers.abandon(attempt.task)
         attempt.discard()
         phase = .idle
-        if !wish.isSuspended { begin() }
+        if !intent.isSuspended { begin() }
     }
 
     // MARK: - The time-out clock
@@ -248,7 +248,7 @@ final class AgentTask: @unchecked Sendable {
     /// Starts the clock once the begin date is seen to have passed: the time before it doesn't count. If the clock is already running, the
     /// time-out may have changed with the program.
     private func startClock() {
-        let delay = wish.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
+        let delay = intent.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
         guard delay <= 0 || isTimed else { return session.timeouts.set(self, after: BeginDateStep.nextLook(delay)) }
         clock.start()
         session.clockStarted(self, clock.remaining(of: session.resourceTimeout))
@@ -258,7 +258,7 @@ final class AgentTask: @unchecked Sendable {
     /// Whether it waits for its begin date.
     private var isWaiting: Bool {
         guard case .running = phase else { return false }
-        return !wish.isSuspended && !isTimed
+        return !intent.isSuspended && !isTimed
     }
     /// How long agents have worked on it, in seconds.
     var elapsed: TimeInterval { clock.elapsed() }
@@ -421,7 +421,7 @@ final class AgentTask: @unchecked Sendable {
         let isFutile = unannouncedEnds.note(urlError, after: attempt.head, length)
         switch attempt.stop {
         case .cancelled(let reason):
-            let keepsFile = wish.cancellation == .keepingPartialFile
+            let keepsFile = intent.cancellation == .keepingPartialFile
             if !keepsFile { dropDownload(data) }
             end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:

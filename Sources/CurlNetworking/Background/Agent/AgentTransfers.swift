@@ -35,7 +35,7 @@ final class AgentTransfers {
             task = session.makeDownloadTask(request, resuming: resumeData, cookies)
         }
         running[task] = submission.key
-        setDecider(submission.wish.decider, of: task, in: owner)
+        setDecider(submission.intent.decider, of: task, in: owner)
         return task
     }
 

@@ -321,7 +321,7 @@ final class BackgroundAgent: @unchecked Sendable {
             }
             channel.send(isComplete ? .done : .refused(.other("Some sessions can't be read at the moment.")))
             exitIfIdle()
-        case .submit, .wish, .acknowledge, .checkpoint, .answer, .renew:
+        case .submit, .intent, .acknowledge, .checkpoint, .answer, .renew:
             log.write("connection of \(channel.peer.pid): a message before its time")
             channel.close()
             ended(channel, nil)

@@ -111,7 +111,7 @@ extension BackgroundClient {
         case .open(let engine, .none, _), .open(let engine, .exists, _):
             accept(key)
             guard !isOver(engine) else { return }
-            if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
+            if engine.intent != listing.submission.intent { sendIntent(of: engine, channel) }
             engine.apply(listing.progress)
             if let ending = listing.ending { engine.end(ending, files: files) }
         case .left:
@@ -139,7 +139,7 @@ extension BackgroundClient {
         core.activate(engine)
         if let ending = listing.ending { return engine.end(ending, files: files) }
         // The earlier program's delegates no longer decide.
-        if engine.wish != listing.submission.wish { sendWish(of: engine, channel) }
+        if engine.intent != listing.submission.intent { sendIntent(of: engine, channel) }
         engine.apply(listing.progress)
     }
 
@@ -154,7 +154,8 @@ extension BackgroundClient {
 
     private func drop(_ key: UUID, hasEnded: Bool, _ channel: Channel) {
         if hasEnded { return _ = channel.send(.acknowledge(key)) }
-        channel.send(.wish(key, TaskWish(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())))
+        let intent = TaskIntent(isSuspended: false, cancellation: .discardingBody, settings: TaskSettings())
+        channel.send(.intent(key, intent))
     }
 
     /// Whether the delegate can still be asked about a task.

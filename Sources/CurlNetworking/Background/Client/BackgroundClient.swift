@@ -60,7 +60,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         queue.async { self.attach() }
     }
 
-    // MARK: - Wishes (any thread)
+    // MARK: - Intents (any thread)
 
     func afterAttaching(_ body: @escaping @Sendable () -> Void) {
         wait(for: .attached, body)
@@ -113,17 +113,17 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The program has its first wish for a task, which the session keeps from now on.
+    /// The program has its first intent for a task, which the session keeps from now on.
     func add(_ engine: BackgroundEngine) {
         queue.async { self.enlist(engine) }
     }
 
-    /// The program's wish for a task has changed. A task that has yet to be added will be submitted with this wish.
-    func wishChanged(_ engine: BackgroundEngine) {
+    /// The program's intent for a task has changed. A task that has yet to be added will be submitted with this intent.
+    func intentChanged(_ engine: BackgroundEngine) {
         queue.async {
             guard self.tasks.engine(engine.key) != nil, case .attached(let channel) = self.connection else { return }
-            // Follows the submission; one that has yet to be sent will include this wish.
-            self.sendWish(of: engine, channel)
+            // Follows the submission; one that has yet to be sent will include this intent.
+            self.sendIntent(of: engine, channel)
         }
     }
 
@@ -131,14 +131,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func decidersChanged() {
         queue.async {
             guard case .attached(let channel) = self.connection else { return }
-            for engine in self.tasks.engines where engine.ownDelegate != nil { self.sendWish(of: engine, channel) }
+            for engine in self.tasks.engines where engine.ownDelegate != nil { self.sendIntent(of: engine, channel) }
         }
     }
 
-    func sendWish(of engine: BackgroundEngine, _ channel: Channel) {
-        let wish = engine.wish
-        // A task's description may have any length, and the rest of the wish matters more.
-        if !channel.send(.wish(engine.key, wish)) { channel.send(.wish(engine.key, wish.withoutDescription)) }
+    func sendIntent(of engine: BackgroundEngine, _ channel: Channel) {
+        let intent = engine.intent
+        // A task's description may have any length, and the rest of the intent matters more.
+        if !channel.send(.intent(engine.key, intent)) { channel.send(.intent(engine.key, intent.withoutDescription)) }
     }
 
     func isOver(_ engine: BackgroundEngine) -> Bool {
@@ -148,7 +148,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     private func enlist(_ engine: BackgroundEngine) {
         tasks.add(engine, engine.key)
         // It was cancelled before it was resumed: the agent needn't know.
-        if engine.wish.cancellation != nil { return engine.fail(.cancelled(engine.originalRequest?.url)) }
+        if engine.intent.cancellation != nil { return engine.fail(.cancelled(engine.originalRequest?.url)) }
         switch connection {
         case .attached(let channel): submit(engine, channel)
         case .detached: attach()

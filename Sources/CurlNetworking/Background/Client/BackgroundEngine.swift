@@ -1,9 +1,9 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// A task of a background session, in the program: passes its owner's wishes to the agent, and the agent's messages to the delegate.
+/// A task of a background session, in the program: passes its owner's intent to the agent, and the agent's messages to the delegate.
 ///
-/// This file has the wishes; `BackgroundEngine+Delivery.swift` has the messages and the end.
+/// This file has the intents; `BackgroundEngine+Delivery.swift` has the messages and the end.
 ///
 /// `@unchecked Sendable`: `shared` guards what any thread may use, the client's queue the rest.
 final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
@@ -107,7 +107,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         shared.withLock(body)
     }
 
-    // MARK: - Wishes
+    // MARK: - Intents
 
     func cancel(_ task: URLSessionTask) {
         discard(task)
@@ -115,15 +115,15 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         consumerCaughtUp()
     }
 
-    func act(for task: URLSessionTask, _ wish: (inout TaskState) -> Bool) {
-        switch shared.withLock({ $0.note(wish, for: task) }) {
+    func act(for task: URLSessionTask, _ change: (inout TaskState) -> Bool) {
+        switch shared.withLock({ $0.note(change, for: task) }) {
         case .none: break
-        case .change: client.wishChanged(self)
+        case .change: client.intentChanged(self)
         case .activation: begin()
         }
     }
 
-    /// Adds the task to the session, and only then tells the client of it: wishes of other threads that arrive in between wait.
+    /// Adds the task to the session, and only then tells the client of it: intents of other threads that arrive in between wait.
     func begin() {
         session.activate(self)
         client.add(self)
@@ -135,11 +135,11 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             change(&shared.settings)
             return shared.task != nil && shared.settings != old
         }
-        if isChanged { client.wishChanged(self) }
+        if isChanged { client.intentChanged(self) }
     }
 
     /// Background sessions have no stream tasks, and no data tasks whose delegates are asked about responses.
-    func add(_ wish: StreamPort.Wish) {}
+    func add(_ operation: StreamPort.Operation) {}
     func answer(_ disposition: URLSession.ResponseDisposition) {}
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
@@ -160,20 +160,20 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     }
 
     func ownDelegateChanged() {
-        client.wishChanged(self)
+        client.intentChanged(self)
     }
 
-    /// The wish as sent to the agent.
-    var wish: TaskWish {
+    /// The intent as sent to the agent.
+    var intent: TaskIntent {
         let decider = deciderName
         return shared.withLock { shared in
-            let cancellation: TaskWish.Cancellation? =
+            let cancellation: TaskIntent.Cancellation? =
                 switch shared.machine.cancellation {
                 case .discardingBody: .discardingBody
                 case .keepingPartialFile, .keepingPartialFileAlone: .keepingPartialFile
                 case nil: nil
                 }
-            return TaskWish(
+            return TaskIntent(
                 isSuspended: shared.machine.isSuspended,
                 cancellation: cancellation,
                 settings: shared.settings,
@@ -200,7 +200,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
             resumeData: kind == .download ? resumeData : nil,
             upload: upload?.resource,
             cookies: cookies.map(CookieDescription.init),
-            wish: wish,
+            intent: intent,
             ignoresMetrics: isMeasured ? nil : true
         )
     }

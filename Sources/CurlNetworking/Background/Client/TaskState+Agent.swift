@@ -10,11 +10,11 @@ extension TaskState {
             consumer: submission.kind == .download ? .downloadDelegate : .delegate,
             currentRequest: submission.request.request
         )
-        settings = submission.wish.settings
+        settings = submission.intent.settings
         // The agent is told of a task only once it is resumed.
         _ = machine.resume()
-        if submission.wish.isSuspended { _ = machine.suspend() }
-        switch submission.wish.cancellation {
+        if submission.intent.isSuspended { _ = machine.suspend() }
+        switch submission.intent.cancellation {
         case .discardingBody: _ = machine.cancel(.discardingBody)
         case .keepingPartialFile: _ = machine.cancel(.keepingPartialFile)
         case nil: break

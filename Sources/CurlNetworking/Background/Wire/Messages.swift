@@ -9,8 +9,8 @@ enum ClientMessage: Codable, Sendable {
     case hello(Hello)
     /// A new task. The agent answers `accepted` once it is recorded on disk. A second one with the same key changes nothing.
     case submit(TaskSubmission)
-    /// The program's current wish for a task.
-    case wish(UUID, TaskWish)
+    /// The program's current intent for a task.
+    case intent(UUID, TaskIntent)
     /// The program has been told of the task's end: the agent forgets the task, and answers `forgotten`. It may not be the agent that told
     /// the program.
     case acknowledge(UUID)
@@ -26,11 +26,17 @@ enum ClientMessage: Codable, Sendable {
     /// `done`.
     case cancelAll(session: String?)
 
+    private enum CodingKeys: String, CodingKey {
+        case hello, submit, acknowledge, checkpoint, answer, renew, status, cancelAll
+        /// The name that version 4 of the protocol has for it.
+        case intent = "wish"
+    }
+
     /// The key of the task that the message is about, if any.
     var task: UUID? {
         switch self {
         case .submit(let submission): submission.key
-        case .wish(let key, _), .acknowledge(let key), .checkpoint(let key, _): key
+        case .intent(let key, _), .acknowledge(let key), .checkpoint(let key, _): key
         case .hello, .answer, .renew, .status, .cancelAll: nil
         }
     }
@@ -119,13 +125,19 @@ struct TaskSubmission: Codable, Sendable {
     var upload: UploadResource?
     /// The cookies that the program's storage has for the request.
     var cookies: [CookieDescription]
-    var wish: TaskWish
+    var intent: TaskIntent
     /// Whether no delegate has a method for the task's metrics, which then needn't be kept or sent. nil for no.
     var ignoresMetrics: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+        case key, identifier, kind, request, resumeData, upload, cookies, ignoresMetrics
+        /// The name in the records of tasks, and in version 4 of the protocol.
+        case intent = "wish"
+    }
 }
 
-/// What the program wants of a task. Each wish replaces the previous one.
-struct TaskWish: Codable, Sendable, Equatable {
+/// What the program wants of a task. Each intent replaces the previous one.
+struct TaskIntent: Codable, Sendable, Equatable {
     enum Cancellation: String, Codable, Sendable {
         case discardingBody, keepingPartialFile
     }
@@ -137,10 +149,10 @@ struct TaskWish: Codable, Sendable, Equatable {
     /// share decisions and connections, which no others use. nil if the session's delegate decides.
     var decider: UUID?
 
-    var withoutDescription: TaskWish {
-        var wish = self
-        wish.settings.description = nil
-        return wish
+    var withoutDescription: TaskIntent {
+        var intent = self
+        intent.settings.description = nil
+        return intent
     }
 }
 

@@ -2,36 +2,36 @@ import CurlTransport
 import Foundation
 
 extension StreamPort {
-    /// The program's wishes, until the loop takes them.
+    /// The program's operations, until the loop takes them.
     struct Inbox {
-        var wishes = Fifo<Wish>()
-        /// Lent by the loop, until a wish arrives that only the loop can carry out.
+        var operations = Fifo<Operation>()
+        /// Lent by the loop, until an operation arrives that only the loop can carry out.
         private var sockets: (reading: PlainSocket?, writing: PlainSocket?)
 
         /// Lets other threads read and write, if nothing is ahead of them.
         mutating func lend(_ sockets: (reading: PlainSocket?, writing: PlainSocket?)) {
-            self.sockets = wishes.isEmpty ? sockets : (nil, nil)
+            self.sockets = operations.isEmpty ? sockets : (nil, nil)
         }
 
-        /// Carries out the wish if that needs no waiting, and returns a call that tells the program; otherwise leaves it to the loop.
-        mutating func add(_ wish: Wish, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
-            switch wish {
+        /// Carries out the operation if that needs no waiting, and returns a call that tells the program; otherwise leaves it to the loop.
+        mutating func add(_ operation: Operation, for owner: any StreamOwner) -> (@Sendable () -> Void)? {
+            switch operation {
             case .read(let minimum, let maximum, _, let reader):
                 if let socket = sockets.reading, maximum > 0, minimum <= min(maximum, Self.maximumMoved) {
                     let data = Self.read(minimum, maximum, from: socket)
                     if !data.isEmpty, data.count >= minimum { return reader.answer(data, owner) }
-                    if !data.isEmpty { wishes.append(.arrived(data)) }
+                    if !data.isEmpty { operations.append(.arrived(data)) }
                 }
-                wishes.append(wish)
+                operations.append(operation)
             case .write(let data, let timeout, let writer):
                 var rest = data
                 if let socket = sockets.writing {
                     rest = data.dropFirst(data.prefix(Self.maximumMoved).withUnsafeBytes { socket.send($0) })
                     if rest.isEmpty { return writer.answer(owner) }
                 }
-                wishes.append(.write(rest, timeout: timeout, writer))
+                operations.append(.write(rest, timeout: timeout, writer))
             case .closeRead, .closeWrite, .transition, .arrived:
-                wishes.append(wish)
+                operations.append(operation)
             }
             sockets = (nil, nil)
             return nil

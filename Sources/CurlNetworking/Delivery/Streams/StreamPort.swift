@@ -59,8 +59,8 @@ protocol StreamOwner: AnyObject, Sendable {
 final class StreamPort: @unchecked Sendable {
     typealias Queue = StreamQueue<StreamReader, StreamWriter>
 
-    /// What a program wants of a stream task.
-    enum Wish: Sendable {
+    /// What a program asks of a stream task.
+    enum Operation: Sendable {
         case read(minimum: Int, maximum: Int, timeout: Duration?, StreamReader)
         case write(Data, timeout: Duration?, StreamWriter)
         case closeRead
@@ -90,23 +90,23 @@ final class StreamPort: @unchecked Sendable {
         queue = Queue(writes: writes)
     }
 
-    /// Notes a wish. Any thread; wishes are carried out in the order of the calls. A suspended task's wishes wait for the loop, which may
-    /// not know of the suspension yet.
-    func add(_ wish: Wish, for owner: any StreamOwner, isSuspended: Bool) {
+    /// Notes an operation. Any thread; operations are carried out in the order of the calls. Those of a suspended task wait for the loop,
+    /// which may not know of the suspension yet.
+    func add(_ operation: Operation, for owner: any StreamOwner, isSuspended: Bool) {
         let answer = inbox.withLock { inbox in
             if isSuspended { inbox.lend((nil, nil)) }
-            return inbox.add(wish, for: owner)
+            return inbox.add(operation, for: owner)
         }
         if let answer { return answer() }
         // The program may have dropped the task by then; the owner is needed to answer the caller.
-        owner.submit { withExtendedLifetime(owner) { self.takeWishes() } }
+        owner.submit { withExtendedLifetime(owner) { self.takeOperations() } }
     }
 
-    /// Notes the program's wishes so far, and the bytes that callers have received. Loop.
-    func takeWishes() {
+    /// Notes the program's operations so far, and the bytes that callers have received. Loop.
+    func takeOperations() {
         guard let now = owner?.loop.now else { return }
-        while let wish = inbox.withLock({ $0.wishes.popFirst() }) {
-            switch wish {
+        while let operation = inbox.withLock({ $0.operations.popFirst() }) {
+            switch operation {
             case .read(let minimum, let maximum, let timeout, let reader):
                 let takesBytes = reader.takesBytesOnFailure
                 queue.read(minimum, maximum, timeout: timeout, reader, takesBytesOnFailure: takesBytes, at: now)
@@ -164,7 +164,7 @@ final class StreamPort: @unchecked Sendable {
         carrier = nil
         change { queue, _ in queue.fail(failure) }
         // Callers up to now are answered before the task completes.
-        takeWishes()
+        takeOperations()
     }
 
     /// Bytes that have arrived and haven't been read.

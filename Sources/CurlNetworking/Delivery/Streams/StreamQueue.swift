@@ -71,7 +71,7 @@ struct StreamQueue<Reader, Writer> {
         if !writes { writeSide = .closed }
     }
 
-    // MARK: - The program's wishes
+    // MARK: - The program's operations
 
     /// Reads at least `minimum` and at most `maximum` bytes. A minimum of 0 counts as 1; a time-out of nil means none. If the read fails
     /// with the task, bytes too few for it go to the reader if it takes them, and otherwise to the next read.

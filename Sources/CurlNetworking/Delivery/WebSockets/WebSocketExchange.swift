@@ -1,7 +1,7 @@
 import CurlNetworkingLocks
 import Foundation
 
-/// What a program and a web socket's connection exchange: messages, pings, and the wish to close. Any thread, unless a method says
+/// What a program and a web socket's connection exchange: messages, pings, and the intent to close. Any thread, unless a method says
 /// otherwise.
 ///
 /// Handlers are called on the delegate queue, in the order of their results; Swift tasks are resumed directly. Nothing is called with the
@@ -39,9 +39,9 @@ final class WebSocketExchange: Sendable {
     }
 
     /// What became of a message or ping that the program wants to send.
-    private enum Wish: Sendable {
+    private enum Acceptance: Sendable {
         /// `owner` has to tell the connection; nil if there is none yet.
-        case noted(Waiter<Void>, owner: (any WebSocketExchangeOwner)?)
+        case accepted(Waiter<Void>, owner: (any WebSocketExchangeOwner)?)
         /// It came too late; the call that says so, if there is one to make.
         case refused(Delivery?)
     }
@@ -79,12 +79,12 @@ final class WebSocketExchange: Sendable {
         /// The error with which everything fails; nil before the end.
         var error: (any Error)? { if case .ended(let error) = phase { error } else { nil } }
 
-        /// Adds a wish with `add`, unless it comes too late.
+        /// Adds a message or ping with `add`, unless it comes too late.
         mutating func note(
             _ isHandler: Bool,
             _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void,
             _ add: (inout State, Waiter<Void>) -> Void
-        ) -> Wish {
+        ) -> Acceptance {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
             if let error { return .refused(WebSocketExchange.hand(.failure(error), to: waiter, owner)) }
             if closing != nil {
@@ -93,7 +93,7 @@ final class WebSocketExchange: Sendable {
                 return .refused(nil)
             }
             add(&self, waiter)
-            return .noted(waiter, owner: isOpen ? owner : nil)
+            return .accepted(waiter, owner: isOpen ? owner : nil)
         }
 
         mutating func makeNumber() -> Int {
@@ -145,7 +145,7 @@ final class WebSocketExchange: Sendable {
     /// Whether the server's close frame arrived before the end.
     var wasClosedByServer: Bool { state.withLock { $0.wasClosedByServer } }
 
-    // MARK: - The program's wishes
+    // MARK: - The program's side
 
     /// A number that no other receiver has.
     func makeReceiver() -> Int { state.withLock { $0.makeNumber() } }
@@ -171,7 +171,7 @@ final class WebSocketExchange: Sendable {
             }
         }
         delivery?()
-        reader?.webSocketWishesChanged()
+        reader?.webSocketExchangeChanged()
     }
 
     /// The Swift task that waits for a message, or is about to wait, was cancelled.
@@ -192,14 +192,14 @@ final class WebSocketExchange: Sendable {
     ) {
         let (delivery, owner) = line.withLock { line -> (Delivery?, (any WebSocketExchangeOwner)?) in
             let sender = line.sender(for: message)
-            let wish = state.withLock { state in
+            let acceptance = state.withLock { state in
                 state.note(isHandler, resume) { state, waiter in
                     if sender == nil { state.sends.append(Sending(message: message, waiter: waiter)) }
                 }
             }
-            guard let sender, case .noted(let waiter, let owner) = wish else {
+            guard let sender, case .accepted(let waiter, let owner) = acceptance else {
                 line.giveBack()
-                return Self.remains(of: wish)
+                return Self.remains(of: acceptance)
             }
             let rest = sender.send(message)
             // With the line held, so that handlers are called in the order of the messages.
@@ -208,20 +208,20 @@ final class WebSocketExchange: Sendable {
             return (nil, owner)
         }
         delivery?()
-        owner?.webSocketWishesChanged()
+        owner?.webSocketExchangeChanged()
     }
 
     func sendPing(isHandler: Bool, _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        let wish = state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } }
-        let (delivery, owner) = Self.remains(of: wish)
+        let acceptance = state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } }
+        let (delivery, owner) = Self.remains(of: acceptance)
         delivery?()
-        owner?.webSocketWishesChanged()
+        owner?.webSocketExchangeChanged()
     }
 
-    /// The call to make without a lock, and the owner whose connection has to check wishes.
-    private static func remains(of wish: Wish) -> (Delivery?, (any WebSocketExchangeOwner)?) {
-        switch wish {
-        case .noted(_, let owner): (nil, owner)
+    /// The call to make without a lock, and the owner whose connection has to check the exchange.
+    private static func remains(of acceptance: Acceptance) -> (Delivery?, (any WebSocketExchangeOwner)?) {
+        switch acceptance {
+        case .accepted(_, let owner): (nil, owner)
         case .refused(let delivery): (delivery, nil)
         }
     }
@@ -241,7 +241,7 @@ final class WebSocketExchange: Sendable {
             }
             return (true, nil)
         }
-        if isOpen { owner?.webSocketWishesChanged() }
+        if isOpen { owner?.webSocketExchangeChanged() }
         return isOpen
     }
 
@@ -313,7 +313,7 @@ final class WebSocketExchange: Sendable {
             (delivery, hasMore) = state.withLock { $0.handOver(&makesRoom) }
         }
         // On the loop, the connection checks by itself.
-        if makesRoom, atEndOfRound == nil { owner?.webSocketWishesChanged() }
+        if makesRoom, atEndOfRound == nil { owner?.webSocketExchangeChanged() }
     }
 
     /// What the connection has to know before it reads, under one lock.

@@ -1,7 +1,7 @@
 /// The task of a web socket, as its exchange sees it. Any thread, unless a method says otherwise.
 protocol WebSocketExchangeOwner: AnyObject, Sendable {
-    /// The program's wishes have changed: the connection has to check them.
-    func webSocketWishesChanged()
+    /// The program has something to send, wants to close, or has made room for more: the connection has to check.
+    func webSocketExchangeChanged()
 
     /// Adds `body` to the calls that the delegate queue makes, after everything added earlier except the completion, even when the task is
     /// over. Called with a lock held. Returns true if `deliverCalls()` has to follow.

@@ -269,7 +269,7 @@ extension StreamConnection: ChannelDelegate {
         switch security {
         case .none:
             // Last words, which no read has asked for: a caller may have taken earlier bytes.
-            if port.wantedCount == 0 { port.takeWishes() }
+            if port.wantedCount == 0 { port.takeOperations() }
             port.received(Data(bytes))
         case .lost: return
         case .handshake(let tls), .asking(let tls, _), .established(let tls), .ending(let tls):

@@ -93,7 +93,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         }
     }
 
-    func wishesChanged() {
+    func exchangeChanged() {
         if case .open(let connection) = state { connection.proceed() }
     }
 

@@ -8,7 +8,7 @@ import Testing
 struct WebSocketExchangeTests {
     /// Stands in for the task.
     private final class Owner: WebSocketExchangeOwner {
-        let wishes = Watched(0)
+        let changes = Watched(0)
         let calls = Watched<[@Sendable () -> Void]>([])
         let announcesWebSocket: Bool
 
@@ -16,7 +16,7 @@ struct WebSocketExchangeTests {
             announcesWebSocket = announces
         }
 
-        func webSocketWishesChanged() { wishes.update { $0 += 1 } }
+        func webSocketExchangeChanged() { changes.update { $0 += 1 } }
         func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
             calls.update { $0.append(body) }
             return true
@@ -66,13 +66,13 @@ struct WebSocketExchangeTests {
         #expect(count == 256)
         for _ in 0..<127 { receive("a") }
         #expect(exchange.isFull)
-        #expect(owner.wishes.value == 0)
+        #expect(owner.changes.value == 0)
         receive("a")
         #expect(!exchange.isFull)
         // The reader of the connection has to look again, once.
-        #expect(owner.wishes.value == 1)
+        #expect(owner.changes.value == 1)
         receive("a")
-        #expect(owner.wishes.value == 1)
+        #expect(owner.changes.value == 1)
         arrive(10 << 20)
         #expect(exchange.isFull)
     }
@@ -179,7 +179,7 @@ struct WebSocketExchangeTests {
         arrive(1 << 20)
         #expect(exchange.isFull)
         owner.deliver()
-        #expect(owner.wishes.value == 1)
+        #expect(owner.changes.value == 1)
         #expect(!exchange.isFull)
     }
 

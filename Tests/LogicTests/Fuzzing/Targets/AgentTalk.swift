@@ -26,7 +26,7 @@ struct AgentTalk {
             Self.load(TaskRecord(submission))
         case .answer(_, let reply):
             _ = reply.answer
-        case .wish, .acknowledge, .checkpoint, .renew, .status, .cancelAll:
+        case .intent, .acknowledge, .checkpoint, .renew, .status, .cancelAll:
             break
         }
     }

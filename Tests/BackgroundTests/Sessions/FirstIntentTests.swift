@@ -5,8 +5,8 @@ import Testing
 @testable import CurlNetworking
 
 extension BackgroundTests {
-    @Suite("A background task's first wish")
-    struct FirstWish {
+    @Suite("A background task's first intent")
+    struct FirstIntent {
         @Test("A task that another thread cancels while it is being resumed ends, and so does its session")
         func cancelledMeanwhile() async throws {
             let rig = try BackgroundRig()
