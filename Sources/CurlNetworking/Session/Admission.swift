@@ -50,7 +50,7 @@ struct Admission {
         /// Its connection is never shared; see `keptApart`.
         fileprivate(set) var isApart = false
         /// Runs while other requests wait for the first response on its connection. Owned by the pool.
-        var answerTimeout: Deadline?
+        var responseTimeout: Deadline?
         /// Its request has failed; see `AdmissionHost.leave`.
         var hasFailed = false
 
@@ -204,7 +204,7 @@ struct Admission {
     }
 
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2.
-    func noteLostAnswer(of origin: Origin) {
+    func noteLostResponse(of origin: Origin) {
         guard let host = hosts[origin], host.uploadVersion == .any else { return }
         host.uploadVersion = .http1
     }

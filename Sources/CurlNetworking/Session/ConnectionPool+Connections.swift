@@ -94,9 +94,9 @@ extension ConnectionPool {
         }
     }
 
-    /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfAnswer`.
-    func noteLostAnswer(of origin: Origin) {
-        admission.noteLostAnswer(of: origin)
+    /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfResponse`.
+    func noteLostResponse(of origin: Origin) {
+        admission.noteLostResponse(of: origin)
     }
 
     /// Notes that a server that speaks HTTP/2 didn't respond to an upload that was kept off it.
@@ -128,30 +128,30 @@ extension ConnectionPool {
     /// Notes that the ticket's connection is established, with the protocol `negotiated` by TLS (RFC 7301); nil if unknown.
     func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
         guard admission.isAwaited(ticket) else { return }
-        guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitAnswer(of: ticket) }
+        guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitResponse(of: ticket) }
         let multiplexes = plan.hasPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }
         start(admission.connected(ticket, multiplexes: multiplexes))
     }
 
     /// Lets other requests open connections of their own if the first response on the ticket's takes longer than opening another would.
-    private func awaitAnswer(of ticket: Admission.Ticket) {
-        guard ticket.answerTimeout == nil else { return }
-        let answerTimeout = Deadline { [unowned self, weak ticket] in
+    private func awaitResponse(of ticket: Admission.Ticket) {
+        guard ticket.responseTimeout == nil else { return }
+        let responseTimeout = Deadline { [unowned self, weak ticket] in
             if let ticket { start(admission.overdue(ticket)) }
         }
-        ticket.answerTimeout = answerTimeout
-        loop.schedule(answerTimeout, at: loop.now + Self.answerTimeout)
+        ticket.responseTimeout = responseTimeout
+        loop.schedule(responseTimeout, at: loop.now + Self.responseTimeout)
     }
 
-    private static let answerTimeout = Duration.seconds(1)
+    private static let responseTimeout = Duration.seconds(1)
 
-    func endAnswerTimeout(with ticket: Admission.Ticket) {
-        if let answerTimeout = ticket.answerTimeout.take() { loop.cancel(answerTimeout) }
+    func endResponseTimeout(with ticket: Admission.Ticket) {
+        if let responseTimeout = ticket.responseTimeout.take() { loop.cancel(responseTimeout) }
     }
 
     /// Notes that the ticket's origin responded in `version`, as written in the response's head.
-    func noteAnswer(_ ticket: Admission.Ticket, in version: String) {
-        endAnswerTimeout(with: ticket)
+    func noteResponse(_ ticket: Admission.Ticket, in version: String) {
+        endResponseTimeout(with: ticket)
         start(admission.answered(ticket, in: version))
     }
 

@@ -147,7 +147,7 @@ final class ConnectionPool: @unchecked Sendable {
     /// Gives up the ticket's place or its wait, and starts the tickets that may start instead.
     func leave(_ ticket: Admission.Ticket) {
         if !retiredMultis.isEmpty { retiredMultis.closeIdle() }
-        endAnswerTimeout(with: ticket)
+        endResponseTimeout(with: ticket)
         start(admission.leave(ticket))
     }
 

@@ -60,7 +60,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         noteAccepted(received, context)
         guard let party = AuthenticationParty(status: received.head.status) else { return .pass }
         let request = received.request
-        // An HTTP proxy's answer for an FTP server: no credential for it would ever be sent.
+        // An HTTP proxy's response for an FTP server: no credential for it would ever be sent.
         if request.url.flatMap(Scheme.init)?.isFTP ?? false { return .pass }
         let offers = AuthenticationOffer.offers(in: received.head, by: party)
             .filter { !isForChannel || !$0.scheme.isOfConnection }

@@ -23,7 +23,7 @@ final class CacheStep: Step, @unchecked Sendable {
         case none
         /// The server is asked for a new response, or whether this one is still current; it stands in if the server fails.
         case candidate(StoredResponse, isValidated: Bool)
-        /// The server's answer was about another response: the server is asked again, without conditions.
+        /// The server's response was about another than the stored one: the server is asked again, without conditions.
         case contradicted
     }
 
@@ -252,7 +252,7 @@ final class CacheStep: Step, @unchecked Sendable {
         return cache.pendingResponses.begin(StoredResponse.key(of: url))
     }
 
-    // MARK: - The server's answer
+    // MARK: - The server's response
 
     func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
         let (head, request) = (received.head, received.request)

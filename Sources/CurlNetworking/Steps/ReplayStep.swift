@@ -25,10 +25,10 @@ final class ReplayStep: Step, @unchecked Sendable {
         let next: ConnectionChoice
         switch (ending.loss, connection) {
         case (_, .any) where returnsToHTTP2 && mayBeRepeated: next = .any
-        case (.none, _), (.restOfAnswer, _), (_, .own), (.keptConnection, .new): return .pass
+        case (.none, _), (.restOfResponse, _), (_, .own), (.keptConnection, .new): return .pass
         case (.keptConnection, .any): next = mayBeRepeated ? .new : .own
         case (.everyConnection, _): next = .own
-        case (.answer, _):
+        case (.response, _):
             guard mayBeRepeated else { return .pass }
             // The request is then sent over HTTP/1.1.
             next = .own
@@ -41,7 +41,7 @@ final class ReplayStep: Step, @unchecked Sendable {
     /// Notes what the ending says about uploads to the origin. Returns true if the request was kept off HTTP/2, but later ones aren't.
     private func noteVersion(after ending: TransferEnding, _ context: any StepContext) -> Bool {
         guard let ticket = context.ticket else { return false }
-        if [.answer, .restOfAnswer].contains(ending.loss) { context.pool.noteLostAnswer(of: ticket.origin) }
+        if [.response, .restOfResponse].contains(ending.loss) { context.pool.noteLostResponse(of: ticket.origin) }
         guard ticket.isKeptOffHTTP2, ending.head == nil, ReplayPolicy.isSilence(ending.error) else { return false }
         context.pool.noteSilence(of: ticket.origin)
         return true

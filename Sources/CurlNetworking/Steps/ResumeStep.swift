@@ -74,7 +74,7 @@ final class ResumeStep: Step, @unchecked Sendable {
         context.proceed(self)
     }
 
-    // MARK: - The server's answers
+    // MARK: - The server's responses
 
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let resumption else { return }

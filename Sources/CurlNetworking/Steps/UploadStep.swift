@@ -139,7 +139,7 @@ final class UploadStep: Step, @unchecked Sendable {
         if let url = request.url { course.note(head, to: url) }
     }
 
-    // MARK: - Answers
+    // MARK: - Responses
 
     func receive(_ received: ReceivedHead, _ context: any StepContext) throws(URLError) -> HeadVerdict {
         let (url, resource) = (received.request.url, course.resource)

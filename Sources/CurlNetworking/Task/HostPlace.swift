@@ -59,7 +59,7 @@ final class HostPlace: AdmissionTicketOwner {
         if case .established(let negotiated) = report.establishment {
             owner.pool.noteConnection(ticket, negotiated: negotiated)
         }
-        if let version = report.answeredVersion { owner.pool.noteAnswer(ticket, in: version) }
+        if let version = report.responseVersion { owner.pool.noteResponse(ticket, in: version) }
     }
 
     /// Notes that a body of this many bytes arrived over the connection.

@@ -86,7 +86,7 @@ struct ConnectionReport {
 
     var establishment = Establishment.unknown
     /// The version of the response received over it, such as "HTTP/2".
-    var answeredVersion: String?
+    var responseVersion: String?
 }
 
 /// The head of a response, and what it responds to.
@@ -126,10 +126,10 @@ struct TransferEnding {
         case keptConnection
         /// libcurl retried the request by itself, and lost every connection.
         case everyConnection
-        /// The server answered an upload before it had the whole body, and libcurl lost the answer.
-        case answer
-        /// The same, after the answer's head.
-        case restOfAnswer
+        /// The server answered an upload before it had the whole body, and libcurl lost the response.
+        case response
+        /// The same, after the response's head.
+        case restOfResponse
     }
 
     /// How far the transfer had got.

@@ -48,7 +48,7 @@ enum Callbacks {
     static let progress: clibcurl_progress_function = { context, _, _, _, _ in
         let easy = easy(context)
         let place = easy.connections?.calls.currentPlace ?? 0
-        return easy.tunnelAnswer.progressed(at: place) ? 0 : 1
+        return easy.tunnelResponse.progressed(at: place) ? 0 : 1
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_OPENSOCKETFUNCTION.html
@@ -73,10 +73,10 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLOPT_PREREQFUNCTION.html
     static let prerequest: clibcurl_prerequest_function = { context, _, _, _, localPort in
         let easy = easy(context)
-        if easy.handler?.isAnswered == true || easy.handler?.answerWatch?.hasHeard == true { return abortPrerequest }
+        if easy.handler?.isAnswered == true || easy.handler?.responseWatch?.hasHeard == true { return abortPrerequest }
         easy.connected(fromPort: Int(localPort))
         easy.multi?.recheck.requestGoesOut(easy)
-        easy.connections?.watchAnswer(to: easy, onPort: Int(localPort))
+        easy.connections?.watchResponse(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would continue after the part of the body it had read, unless it had sent some of
         // that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)

@@ -19,7 +19,7 @@ package final class ConnectionGroup: @unchecked Sendable {
     /// The `sockets` that other threads use, too.
     private var plainSockets: [Int32: PlainSocket] = [:]
     /// The sockets that carry a watched request, and how many bytes had arrived when it was sent.
-    private var watched: [Int32: (watch: AnswerWatch, before: Int64)] = [:]
+    private var watched: [Int32: (watch: ResponseWatch, before: Int64)] = [:]
     /// Whether a connection has spoken HTTP/2.
     private var hasMultiplexed = false
     /// The sockets on which HTTP/2 was begun without TLS, whether or not the server speaks it.
@@ -94,8 +94,10 @@ package final class ConnectionGroup: @unchecked Sendable {
     }
 
     /// Called when the request is about to be sent from `localPort`. Within libcurl.
-    func watchAnswer(to easy: EasyHandle, onPort localPort: Int) {
-        guard let watch = easy.handler?.answerWatch, easy.usesKeptConnection, easy.openSSLSession == nil else { return }
+    func watchResponse(to easy: EasyHandle, onPort localPort: Int) {
+        guard let watch = easy.handler?.responseWatch, easy.usesKeptConnection, easy.openSSLSession == nil else {
+            return
+        }
         for socket in loop.idleSockets(onPort: localPort) where sockets.contains(socket) {
             watched[socket] = TCPSocket.bytesReceived(by: socket).map { (watch, $0) }
         }

@@ -19,18 +19,18 @@ extension EasyHandle {
     /// see `CurlQuirks.sharesPriorKnowledgeWhenAnswered`. Called before the transfer.
     func closeConnectionUnlessAnswered() throws(TransferFailure) {
         try set(CURLOPT_FORBID_REUSE, true)
-        sharing.awaitsAnswer = true
+        sharing.awaitsResponse = true
     }
 
     /// At any time: libcurl checks when the transfer ends.
     func keepConnection() {
-        sharing.awaitsAnswer = false
+        sharing.awaitsResponse = false
         _ = clibcurl_easy_set_long(handle, CURLOPT_FORBID_REUSE, 0)
     }
 
     /// Called when the transfer ends, or is about to be removed, without a response. On a reused connection, an earlier transfer had one.
     func endedUnanswered() {
         if longInfo(CURLINFO_NUM_CONNECTS) == 0 { keepConnection() }
-        sharing.awaitsAnswer = false
+        sharing.awaitsResponse = false
     }
 }

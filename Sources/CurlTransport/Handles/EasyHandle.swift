@@ -14,7 +14,7 @@ package final class EasyHandle {
     private var lists = OptionLists()
     /// Receives libcurl's debug output, from `install` to the handle's end.
     private var tracer: TransferTracer?
-    var tunnelAnswer = TunnelAnswer()
+    var tunnelResponse = TunnelResponse()
     /// Whether the handler is to decode bodies, which libcurl leaves to it: a program can turn that off.
     package internal(set) var decodesContent = true
 
@@ -128,7 +128,7 @@ package final class EasyHandle {
         }
         guard hooks.configure != nil else { return }
         // The program then manages connections itself.
-        if sharing.awaitsAnswer { keepConnection() }
+        if sharing.awaitsResponse { keepConnection() }
         try hooks.configure(self)
     }
 
@@ -148,14 +148,14 @@ package final class EasyHandle {
         handler = nil
         multi = nil
         pausing = TransferPause()
-        if sharing.awaitsAnswer { endedUnanswered() }
+        if sharing.awaitsResponse { endedUnanswered() }
     }
 
     // MARK: - Callbacks, within libcurl
 
     func connected(fromPort localPort: Int) {
         let connectCount = longInfo(CURLINFO_NUM_CONNECTS)
-        tunnelAnswer.ends(at: connectCount)
+        tunnelResponse.ends(at: connectCount)
         if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers) }
         guard reportsConnection else { return }
         markUnsettled()
@@ -165,10 +165,10 @@ package final class EasyHandle {
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
         // Most transfers have no tunnel. Swift would check for exclusive access on each call.
-        if tunnelAnswer.isReported, tunnelAnswer.hasLine(of: self) {
+        if tunnelResponse.isReported, tunnelResponse.hasLine(of: self) {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
-        if sharing.awaitsAnswer { keepConnection() }
+        if sharing.awaitsResponse { keepConnection() }
         if sendsBody { multi?.recheck.headLineCame(bytes, for: self) }
         if pausing.isPaused { return pausing.hold(bytes) }
         markUnsettled()

@@ -30,8 +30,8 @@ package protocol TransferHandler: AnyObject {
     /// Whether the request has its response. After a 417 instead of a 100, libcurl still sends it again. Within libcurl.
     var isAnswered: Bool { get }
 
-    /// Set if the request must not be sent again once bytes of an answer have arrived. Within libcurl.
-    var answerWatch: AnswerWatch? { get }
+    /// Set if the request must not be sent again once bytes of a response have arrived. Within libcurl.
+    var responseWatch: ResponseWatch? { get }
 
     /// One line of a response's head, with its line end; the empty line ends a head. Within libcurl.
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict
@@ -73,6 +73,6 @@ extension TransferHandler {
     package var isStarved: Bool { false }
     package func transferLostConnection() {}
     package var wholeBodyLength: Int64? { nil }
-    package var answerWatch: AnswerWatch? { nil }
+    package var responseWatch: ResponseWatch? { nil }
     package func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict { .accepted }
 }

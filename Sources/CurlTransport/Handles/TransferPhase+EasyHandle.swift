@@ -24,6 +24,6 @@ extension TransferPhase {
 
     /// Whether there is a connection to an HTTP proxy that hasn't agreed to a tunnel.
     private static func awaitsTunnel(_ easy: EasyHandle) -> Bool {
-        easy.tunnelAnswer.isReported && !(200..<300 ~= easy.longInfo(CURLINFO_HTTP_CONNECTCODE))
+        easy.tunnelResponse.isReported && !(200..<300 ~= easy.longInfo(CURLINFO_HTTP_CONNECTCODE))
     }
 }

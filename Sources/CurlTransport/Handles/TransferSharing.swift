@@ -10,7 +10,7 @@ struct TransferSharing {
     /// nil unless the transfer speaks HTTP/2 without TLS.
     var priorKnowledge: PriorKnowledge?
     /// Whether the connection is closed after the transfer unless a response arrives.
-    var awaitsAnswer = false
+    var awaitsResponse = false
     /// libcurl's limit for connecting, which may expire while the transfer waits for others' connections. nil for the default.
     var connectTimeout: Duration?
     /// Whether `Callbacks.prerequest` has kept the request off the connection that libcurl had chosen.

@@ -313,7 +313,7 @@ struct SocketSet: ~Copyable {
     enum Event {
         case ready(ReadySocket)
         /// Something has happened to an idle connection of this owner on which nothing may arrive. It is to be hung up, or ignored if a
-        /// request has it after all: libcurl may send it and read much of the answer before it asks to have the socket watched.
+        /// request has it after all: libcurl may send it and read much of the response before it asks to have the socket watched.
         case unasked(owner: UInt32, socket: Int32)
         /// The other side of this owner's idle connection has gone. It is to be hung up, or left to requests that share it.
         case ended(owner: UInt32, socket: Int32)

@@ -2,7 +2,7 @@
 package enum OptionEffect: Int, Comparable, Sendable {
     /// How the connection is established and used. The response is the one that any transfer would have got.
     case connection
-    /// What is asked for, as whom, or how the answer is read.
+    /// What is asked for, as whom, or how the response is read.
     case exchange
     /// The same, and whom the transfer trusts.
     case trust

@@ -23,7 +23,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         try easy.set(CURLOPT_NOPROXY, "")
         if url.hasPrefix("http") {
             // Whether there will be a tunnel depends on the server's scheme, too.
-            try TunnelAnswer.limit(on: easy)
+            try TunnelResponse.limit(on: easy)
         } else {
             // By default libcurl also offers SOCKS 5 proxies GSS-API: it would show them the process's Kerberos ticket, and block the loop.
             try easy.set(CURLOPT_SOCKS5_AUTH, CLIBCURL_AUTH_BASIC)

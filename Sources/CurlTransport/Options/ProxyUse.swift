@@ -26,7 +26,7 @@ package struct ProxyUse: Sendable {
 
     func apply(to easy: EasyHandle) throws(TransferFailure) {
         if usesTunnel {
-            easy.tunnelAnswer.isReported = true
+            easy.tunnelResponse.isReported = true
             try easy.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, false)
             try easy.set(CURLOPT_PROXYHEADER, list: tunnelHeaders)
         }

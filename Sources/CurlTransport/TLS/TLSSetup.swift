@@ -39,7 +39,7 @@ struct TLSSetup {
     }
 
     /// Whether the handshake about to begin is with the proxy rather than with the server through the proxy's tunnel. `connectCode` is the
-    /// status of the proxy's last answer to a CONNECT, or 0. Each call counts as one handshake.
+    /// status of the proxy's last response to a CONNECT, or 0. Each call counts as one handshake.
     mutating func securesProxy(connectCode: Int) -> Bool {
         guard hasSecureProxy else { return false }
         guard hasSecureServer else { return true }

@@ -72,7 +72,7 @@ struct CatalogueRoutes: Sendable {
         return response.after([.waitFor(delay.gate)])
     }
 
-    /// The server's own address as the client wrote it, for URLs in answers.
+    /// The server's own address as the client wrote it, for URLs in responses.
     private static func authority(of request: LoopbackServer.Request) -> String {
         guard let host = request.header("Host"), !host.isEmpty,
             host.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-:[]".contains($0)) })

@@ -5,7 +5,7 @@ import Foundation
 
 /// The recordings that were uploaded to the catalogue, kept in memory for as long as it runs.
 ///
-/// `POST /recordings` takes one, and its answer names the recording's address and checksum. An upload can be resumed, as
+/// `POST /recordings` takes one, and the response names the recording's address and checksum. An upload can be resumed, as
 /// in draft-ietf-httpbis-resumable-upload.
 final class Recordings: Sendable {
     typealias Cut = LoopbackServer.ResumableUpload.Cut
@@ -78,7 +78,7 @@ final class Recordings: Sendable {
         return upload.respond(to: request)
     }
 
-    /// The answer to a body that is too long, or whose length isn't known; nil for others.
+    /// The response to a body that is too long, or whose length isn't known; nil for others.
     private static func refusal(of request: LoopbackServer.Request, after count: Int) -> LoopbackServer.Response? {
         guard let length = request.header("Content-Length").flatMap({ Int($0) }) else {
             return .text("How long is it?\n", status: 411)

@@ -8,7 +8,7 @@ final class SearchService: Sendable {
     private let session: URLSession
     private let current = Mutex<Task<Void, Never>?>(nil)
     /// In bytes: far more than a catalogue has to say about 200 songs.
-    private static let longestAnswer = 8 << 20
+    private static let longestResponse = 8 << 20
 
     /// - Parameter api: The catalogue's address, such as `https://itunes.apple.com`.
     init(api: URL) {
@@ -60,17 +60,17 @@ final class SearchService: Sendable {
         return components.url
     }
 
-    /// Returns no more tracks than requested, and none from an answer that is too long: the catalogue isn't trusted.
+    /// Returns no more tracks than requested, and none from a response that is too long: the catalogue isn't trusted.
     private func tracks(matching term: String, limit: Int) async throws -> [Track] {
         guard let url = Self.url(api: api, term: term, limit: limit) else { throw URLError(.badURL) }
         let (bytes, response) = try await session.bytes(from: url)
         if let status = (response as? HTTPURLResponse)?.statusCode, status != 200 { throw SearchError.status(status) }
-        var answer = Data()
+        var body = Data()
         for try await chunk in bytes.chunks {
-            answer += chunk
-            guard answer.count <= Self.longestAnswer else { throw SearchError.notUnderstood }
+            body += chunk
+            guard body.count <= Self.longestResponse else { throw SearchError.notUnderstood }
         }
-        guard let result = try? JSONDecoder().decode(SearchResult.self, from: answer) else {
+        guard let result = try? JSONDecoder().decode(SearchResult.self, from: body) else {
             throw SearchError.notUnderstood
         }
         return Array(result.results.prefix(limit))

@@ -57,7 +57,7 @@ struct RecordingUpload: Sendable {
 
     private final class Watcher: NSObject, URLSessionDataDelegate, Sendable {
         /// In bytes: far more than a receipt.
-        private static let longestAnswer = 1 << 16
+        private static let longestResponse = 1 << 16
 
         private struct Progress {
             /// The offset stated by the last request that sent the rest of a body.
@@ -103,7 +103,7 @@ struct RecordingUpload: Sendable {
                 progress.body += data
                 return progress.body.count
             }
-            if length > Self.longestAnswer { dataTask.cancel() }
+            if length > Self.longestResponse { dataTask.cancel() }
         }
 
         func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
@@ -114,7 +114,7 @@ struct RecordingUpload: Sendable {
         private static func receipt(_ body: Data, _ response: URLResponse?, _ error: (any Error)?) throws
             -> Recordings.Receipt
         {
-            guard body.count <= longestAnswer else { throw UploadError.notUnderstood }
+            guard body.count <= longestResponse else { throw UploadError.notUnderstood }
             if let error { throw error }
             let status = (response as? HTTPURLResponse)?.statusCode ?? 0
             guard status == 201 else { throw UploadError.status(status) }

@@ -34,7 +34,7 @@ struct UploadPauseFolder {
 
     private var note: URL { url.appendingPathComponent(Self.noteName, isDirectory: false) }
 
-    /// nil if there is none for the catalogue, or no longer one: the session removes its files when an answer ends the upload.
+    /// nil if there is none for the catalogue, or no longer one: the session removes its files when a response ends the upload.
     var resumeData: Data? {
         guard let content: Content = try? PrivateFile.read(note, Self.limits), content.api == api,
             privateFiles.contains(where: { content.resumeData.range(of: Data($0.utf8)) != nil })

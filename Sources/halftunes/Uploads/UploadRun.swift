@@ -79,7 +79,7 @@ struct UploadRun {
             if let folder, let resumeData = (error as? URLError)?.uploadTaskResumeData {
                 _ = keep(resumeData, folder)
             } else if case .status = error as? UploadError {
-                // The session knows which answers leave something to resume, and has then kept its files.
+                // The session knows which responses leave something to resume, and has then kept its files.
                 folder?.tidy()
             } else {
                 folder?.remove()

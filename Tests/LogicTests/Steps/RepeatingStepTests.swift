@@ -44,10 +44,10 @@ struct ReplayStepTests {
     @Test("An upload whose answer libcurl has lost goes out once more if it may, and then fails")
     func answer() throws {
         let post = try Sample.request("http://example.com/", "POST")
-        #expect(step.end(ending(.answer), of: post, rig).isPass)
-        #expect(step.end(ending(.answer), of: request, rig).next == request)
+        #expect(step.end(ending(.response), of: post, rig).isPass)
+        #expect(step.end(ending(.response), of: request, rig).next == request)
         #expect(try rig.plan(with: step).connection == .own)
-        #expect(step.end(ending(.answer), of: request, rig).isPass)
+        #expect(step.end(ending(.response), of: request, rig).isPass)
     }
 
     @Test("Any other failure, and every success, is the next step's")

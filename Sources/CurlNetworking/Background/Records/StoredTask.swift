@@ -97,7 +97,7 @@ struct StoredTask {
         record.resumeData = new
     }
 
-    /// An error if `response` isn't the partly downloaded file, but a gateway's or a busy server's temporary answer.
+    /// An error if `response` isn't the partly downloaded file, but a gateway's or a busy server's temporary response.
     func refusalForNow(in response: URLResponse?) -> URLError? {
         guard record.resumeData != nil, let status = (response as? HTTPURLResponse)?.statusCode,
             ReplayPolicy.isTemporary(status: status)

@@ -108,7 +108,7 @@ enum ErrorTable {
         failure.phase == .sending || failure.phase == .receiving
     }
 
-    /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and overlong lines of a proxy's answer. Its text
+    /// libcurl has one code for lost connections, invalid chunks (RFC 9112 §7.1) and overlong lines of a proxy's response. Its text
     /// distinguishes them.
     private static func blamesServer(_ text: String) -> Bool {
         text.contains("chunk") || text.contains("CONNECT response too large")

@@ -50,7 +50,7 @@ enum CompletionPolicy {
         let endsUpload = failure.isUnexplainedSendError && circumstances.requestBody == .sent
         if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
         // A server that refuses an upload needn't read it. libcurl found the stream closed, and may have lost a body: the status counts.
-        let mayHaveLostBody = circumstances.requestBody != .none && ReplayPolicy.isLossOfAnswer(failure)
+        let mayHaveLostBody = circumstances.requestBody != .none && ReplayPolicy.isLossOfResponse(failure)
         if mayHaveLostBody, head.status >= 400, isEndedByHTTP2(head) { return nil }
         // The server has responded in full, and closed the connection (or, with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream, .partialFile].contains(failure.code)
@@ -83,8 +83,8 @@ extension TransferFailure {
         return failure
     }
 
-    /// The same if libcurl lost the server's answer: see `ReplayPolicy.isLossOfAnswer`.
-    var ofLostAnswer: TransferFailure {
+    /// The same if libcurl lost the server's response: see `ReplayPolicy.isLossOfResponse`.
+    var ofLostResponse: TransferFailure {
         var failure = self
         failure.text =
             "The server answered before it had the request's whole body, and libcurl lost the answer, as it may over HTTP/2."

@@ -32,7 +32,7 @@ struct MessageBody {
     /// In bytes: chunk extensions and trailers aren't kept, but mustn't continue for ever.
     private static let maximumOverhead = 100 * 1024
 
-    /// The body after `head`, the answer to a request with `method`.
+    /// The body after `head`, the response to a request with `method`.
     init(after head: ResponseHead, method: String) throws(Violation) {
         if method == "HEAD" || [204, 304].contains(head.status) {
             state = .complete

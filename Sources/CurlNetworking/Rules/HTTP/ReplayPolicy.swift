@@ -29,7 +29,7 @@ enum ReplayPolicy {
         return isSingle ? 1 : 2
     }
 
-    /// Whether the answer is a gateway's, or a temporary one of the server: the same request may get its response later (RFC 9110
+    /// Whether the response is a gateway's, or a temporary one of the server: the same request may get another later (RFC 9110
     /// §15.6.3–5).
     static func isTemporary(status: Int) -> Bool {
         [502, 503, 504].contains(status)
@@ -62,17 +62,17 @@ enum ReplayPolicy {
         }
     }
 
-    /// Whether libcurl (7.88) has lost the answer to an upload over HTTP/2: if a response arrives before the whole body is sent, and is
+    /// Whether libcurl (7.88) has lost the response to an upload over HTTP/2: if it arrives before the whole body is sent, and is
     /// read together with the stream's reset (RFC 9113 §8.1), libcurl drops it, and then finds the stream closed. Any other failure with
     /// this code has its own text.
-    static func isLossOfAnswer(_ failure: TransferFailure) -> Bool {
+    static func isLossOfResponse(_ failure: TransferFailure) -> Bool {
         failure.code == .http2Stream && failure.text == failure.code.text
     }
 
-    /// Whether libcurl may have lost the body of an answer in the same way, after `head`, to an upload that is incomplete.
+    /// Whether libcurl may have lost the body of a response in the same way, after `head`, to an upload that is incomplete.
     static func isLossOfRest(_ failure: TransferFailure, after head: ResponseHead?) -> Bool {
         guard let head, head.version.hasPrefix("HTTP/2") else { return false }
-        return isLossOfAnswer(failure) || failure.code == .partialFile
+        return isLossOfResponse(failure) || failure.code == .partialFile
     }
 
     /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another protocol.
@@ -80,8 +80,8 @@ enum ReplayPolicy {
         error.map { [.networkConnectionLost, .secureConnectionFailed, .cannotParseResponse].contains($0.code) } ?? false
     }
 
-    /// Whether the failure may be the loss of a connection, whatever part of an answer had arrived. For an unreadable answer, libcurl's
-    /// code is more specific.
+    /// Whether the failure may be the loss of a connection, whatever part of a response had arrived. For an unreadable response,
+    /// libcurl's code is more specific.
     static func mayBeLoss(_ failure: TransferFailure) -> Bool {
         [.sendFailRewind, .sendError, .recvError, .gotNothing, .partialFile, .abortedByCallback].contains(failure.code)
     }

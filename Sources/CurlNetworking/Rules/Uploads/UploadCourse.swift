@@ -1,7 +1,7 @@
 import Foundation
 
-/// The course of an upload that may be resumed: what the server has, and what its answers mean (draft-ietf-httpbis-resumable-upload §4). A
-/// value without side effects; `UploadStep` carries out its verdicts.
+/// The course of an upload that may be resumed: what the server has, and what its responses mean (draft-ietf-httpbis-resumable-upload §4).
+/// A value without side effects; `UploadStep` carries out its verdicts.
 struct UploadCourse: Equatable, Sendable {
     /// The kind of the current request.
     enum Stage: Equatable, Sendable {
@@ -15,9 +15,9 @@ struct UploadCourse: Equatable, Sendable {
         case appending(UploadRest)
     }
 
-    /// What follows from an answer, or from the lack of one.
+    /// What follows from a response, or from the lack of one.
     enum Verdict: Equatable, Sendable {
-        /// The answer, or the error, is the task's.
+        /// The response, or the error, is the task's.
         case deliver
         /// The same, and the server has the whole upload; its length in bytes.
         case deliverComplete(Int64)
@@ -58,7 +58,7 @@ struct UploadCourse: Equatable, Sendable {
     private(set) var gained: Int64 = 0
     /// The offset after the last of them.
     private var furthest: Int64 = 0
-    /// The offset of the first byte that the current request sends; nil if it sends the whole. It may go on sending after its answer.
+    /// The offset of the first byte that the current request sends; nil if it sends the whole. It may go on sending after its response.
     private var start: Int64?
     /// The offset after the last byte that the current request has sent.
     private var reached: Int64 = 0
@@ -111,7 +111,7 @@ struct UploadCourse: Equatable, Sendable {
         return start
     }
 
-    // MARK: - Answers
+    // MARK: - Responses
 
     /// Notes an informational response to a request for `url`. The first resource offered counts; impossible offsets don't.
     mutating func note(_ head: ResponseHead, to url: URL) {
@@ -154,7 +154,7 @@ struct UploadCourse: Equatable, Sendable {
         }
     }
 
-    /// Whether the upload is too large only as a whole: then the answer says how much a request may append.
+    /// Whether the upload is too large only as a whole: then the response says how much a request may append.
     private mutating func takesPieces(_ head: ResponseHead) -> Bool {
         guard head.status == 413, head.isUploadComplete != true else { return false }
         noteLimit(head)
@@ -231,7 +231,7 @@ struct UploadCourse: Equatable, Sendable {
         return .append
     }
 
-    /// The connection was lost, without an answer.
+    /// The connection was lost, without a response.
     mutating func lost() -> Verdict {
         resource == nil ? .deliver : ask()
     }
@@ -242,7 +242,7 @@ struct UploadCourse: Equatable, Sendable {
         return .ask
     }
 
-    /// There is an answer to the upload: nothing is left to be resumed.
+    /// There is a response to the upload: nothing is left to be resumed.
     private mutating func delivered() -> Verdict {
         end()
         return .deliver
@@ -274,7 +274,7 @@ struct UploadCourse: Equatable, Sendable {
 }
 
 extension UploadCourse.Fault {
-    /// The error of a task whose resource at `url` gave such an answer.
+    /// The error of a task whose resource at `url` gave such a response.
     func error(_ url: URL?) -> URLError {
         let text =
             switch self {

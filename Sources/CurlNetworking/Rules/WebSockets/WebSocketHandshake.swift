@@ -60,7 +60,7 @@ struct WebSocketHandshake: Equatable, Sendable {
         return head
     }
 
-    // MARK: - The answer
+    // MARK: - The response
 
     /// The value of `Sec-WebSocket-Accept` that proves that the server has understood the request (§4.2.2).
     var accept: String {

@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// The opening of a transfer's channel: a proxy's answers on the way, TLS's questions, and the meaning of a failure. Loop only.
+/// The opening of a transfer's channel: a proxy's responses on the way, TLS's questions, and the meaning of a failure. Loop only.
 struct ChannelOpening {
     /// The input of `begin`.
     struct Setup {
@@ -42,7 +42,7 @@ struct ChannelOpening {
 
     /// Returns the transfer's error after the channel has failed, and notes a proxy's refusal in `ending`.
     func error(after failure: TransferFailure, _ ending: inout TransferEnding) -> URLError {
-        if tunnel?.isMalformed == true { return .invalidTunnelAnswer(url) }
+        if tunnel?.isMalformed == true { return .invalidTunnelResponse(url) }
         guard let refusal = tunnel?.refusal(before: failure) else { return URLError(failure, url: url) }
         ending.refusal = refusal
         ending.refusesAnswer = tunnel?.hasRefusedAnswer == true

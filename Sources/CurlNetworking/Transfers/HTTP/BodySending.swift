@@ -6,7 +6,7 @@ struct BodySending {
         case refused
         /// The body has nothing to read yet.
         case starved
-        /// The same, and the server's answer is an error: libcurl has been told to continue, because it may not intend to send more.
+        /// The same, and the server's response is an error: libcurl has been told to continue, because it may not intend to send more.
         case answered
         /// The same, and the server has closed the connection: the transfer ends when libcurl asks again.
         case lost
@@ -41,7 +41,7 @@ struct BodySending {
 
     var isStarved: Bool { wait == .starved || wait == .answered }
 
-    /// Called when the server's answer is an error. True if libcurl has to be told to continue: once, as it may ask for more of the body
+    /// Called when the server's response is an error. True if libcurl has to be told to continue: once, as it may ask for more of the body
     /// instead.
     mutating func answered() -> Bool {
         guard wait == .starved else { return false }

@@ -19,7 +19,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
     private var circumstances = ReplayPolicy.Circumstances()
     /// nil if it makes no difference how often the request is carried out.
-    private let watch: AnswerWatch?
+    private let watch: ResponseWatch?
     /// Schemes for which libcurl exchanges several requests and responses; only the last response is the request's own.
     private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
     /// The proxy's responses about the tunnel; nil without a tunnel.
@@ -73,7 +73,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
         self.meter = meter
-        watch = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? nil : AnswerWatch()
+        watch = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? nil : ResponseWatch()
     }
 
     // MARK: - Transfer
@@ -175,7 +175,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     var isAnswered: Bool { receiving.head != nil }
 
     /// Once a line has arrived, watching is over.
-    var answerWatch: AnswerWatch? { circumstances.hasHeard ? nil : watch }
+    var responseWatch: ResponseWatch? { circumstances.hasHeard ? nil : watch }
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         circumstances.hasHeard = true
@@ -243,7 +243,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private func received(_ head: ResponseHead) -> ReceiveVerdict {
         receiving.head = head
-        connection.answeredVersion = head.version
+        connection.responseVersion = head.version
         receiving.releasesWaiting = !head.version.hasPrefix("HTTP/1")
         if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) || head.hasDoubtfulEnd {
             multi.closeConnection(after: easy)
@@ -279,7 +279,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         let verdict = tunnel?.receive(lines: tunnelHeaderLine) ?? .accepted
         if let tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
-        if tunnel?.isMalformed == true { abortError = .invalidTunnelAnswer(request.url) }
+        if tunnel?.isMalformed == true { abortError = .invalidTunnelResponse(request.url) }
         return verdict
     }
 
@@ -451,11 +451,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Corrects the failure where libcurl can't know the cause, and notes what that says about sending the request again.
     private func interpret(_ failure: TransferFailure) -> TransferFailure {
         if sending.wait == .lost { return failure.ofUnsentBody }
-        if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfAnswer(failure) {
-            ending.loss = .answer
-            return failure.ofLostAnswer
+        if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfResponse(failure) {
+            ending.loss = .response
+            return failure.ofLostResponse
         }
-        guard answerWatch?.hasHeard == true else { return failure }
+        guard responseWatch?.hasHeard == true else { return failure }
         circumstances.hasHeard = true
         return ReplayPolicy.mayBeLoss(failure) ? .noHead : failure
     }
@@ -545,7 +545,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         circumstances.requestBody = !sending.hasContent ? .none : sending.isComplete ? .sent : .unsent
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         if circumstances.requestBody == .unsent, ReplayPolicy.isLossOfRest(failure, after: receiving.head) {
-            ending.loss = .restOfAnswer
+            ending.loss = .restOfResponse
         }
         guard let refusal = ending.refusal else { return URLError(failure, url: request.url) }
         return URLError(failure, url: request.url, refusal: refusal)

@@ -59,7 +59,7 @@ struct ProxyTunnel {
 }
 
 extension URLError {
-    static func invalidTunnelAnswer(_ url: URL?) -> URLError {
+    static func invalidTunnelResponse(_ url: URL?) -> URLError {
         URLError(.badServerResponse, url, "The proxy's answer is not valid or too large.")
     }
 

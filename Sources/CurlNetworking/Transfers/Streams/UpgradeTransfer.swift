@@ -17,7 +17,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         case idle(Setup)
         case connecting
         /// Part of the request may still have to be sent.
-        case awaitingAnswer
+        case awaitingResponse
         /// The server switches before it has the whole request, and still gets the rest.
         case sendingRest(ResponseHead, Data)
         /// The decision about the response is pending.
@@ -104,7 +104,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         case .open: nil
         // The time that a decision takes doesn't count as the server's.
         case .held, .switched: loop.now
-        case .idle, .connecting, .awaitingAnswer, .sendingRest, .receiving, .over: heads.activity
+        case .idle, .connecting, .awaitingResponse, .sendingRest, .receiving, .over: heads.activity
         }
     }
 
@@ -115,7 +115,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     var phase: TransferPhase {
         switch state {
         case .idle, .connecting: heads.phase
-        case .awaitingAnswer, .sendingRest: .sending
+        case .awaitingResponse, .sendingRest: .sending
         case .open(let connection): connection.phase
         case .held, .switched, .receiving, .over: .receiving
         }
@@ -135,7 +135,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     func channelOpened(_ channel: Channel) {
         guard case .connecting = state else { return }
-        state = .awaitingAnswer
+        state = .awaitingResponse
         heads.send(sending.text, on: channel)
         updateReading()
         if sending.hasBody { channel.flush() } else { sendMore() }
@@ -151,7 +151,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
         guard let channel = heads.channel, channel.isOpen, channel.unsentCount == 0 || !sending.hasBody, !isPaused
         else { return }
         switch state {
-        case .awaitingAnswer, .sendingRest, .held, .receiving: break
+        case .awaitingResponse, .sendingRest, .held, .receiving: break
         case .idle, .connecting, .switched, .open, .over: return
         }
         guard !sending.isComplete else { return }
@@ -180,7 +180,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         noteActivity()
         switch state {
-        case .awaitingAnswer: receiveHead(bytes)
+        case .awaitingResponse: receiveHead(bytes)
         case .receiving(let body):
             body.receive(bytes)
             // The server waits until those bytes are decoded.
@@ -193,8 +193,8 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     private func receiveHead(_ bytes: UnsafeRawBufferPointer) {
         do throws(URLError) {
-            let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
-            guard case .awaitingAnswer = state, let (head, rest) = answer else { return }
+            let response = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
+            guard case .awaitingResponse = state, let (head, rest) = response else { return }
             if head.status == 101, !sending.isComplete {
                 state = .sendingRest(head, Data(rest))
                 updateReading()
@@ -208,7 +208,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     private func decide(about head: ResponseHead, _ rest: Data) {
         state = .held(head, rest)
-        connection.answeredVersion = head.version
+        connection.responseVersion = head.version
         if head.status >= 400 { stopSending() }
         updateReading()
         do throws(URLError) {
@@ -247,7 +247,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     private func updateReading() {
         let isReading =
             switch state {
-            case .awaitingAnswer: !isPaused
+            case .awaitingResponse: !isPaused
             case .receiving(let body): !isPaused && body.wantsBytes
             case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: false
             }
@@ -284,7 +284,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     func channelReachedEnd(_ channel: Channel) {
         switch state {
         case .receiving(let body): body.reachedEnd()
-        case .awaitingAnswer:
+        case .awaitingResponse:
             fail(URLError(TransferFailure.noHead, url: request.url))
         case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
         }

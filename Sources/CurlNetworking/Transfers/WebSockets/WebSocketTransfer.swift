@@ -1,7 +1,7 @@
 import CurlTransport
 import Foundation
 
-/// The request that opens a web socket, its answer, and the web socket itself (RFC 6455 §4.1). Loop only.
+/// The request that opens a web socket, the response, and the web socket itself (RFC 6455 §4.1). Loop only.
 final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// What `start()` needs.
     struct Setup {
@@ -18,7 +18,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case idle(Setup)
         case connecting(Setup)
         /// The request is sent.
-        case awaitingAnswer(Setup)
+        case awaitingResponse(Setup)
         /// The response doesn't open a web socket, for this reason.
         case answered(WebSocketRefusal)
         /// The response opens a web socket, once its cookies are stored.
@@ -72,7 +72,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         heads.setPaused(isPaused)
         switch state {
         case .open(let connection): connection.setPaused(isPaused)
-        case .awaitingAnswer: heads.channel?.setReading(!isPaused)
+        case .awaitingResponse: heads.channel?.setReading(!isPaused)
         case .idle, .connecting, .answered, .opening, .over: break
         }
     }
@@ -80,7 +80,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// An open web socket may be silent for as long as it likes.
     var lastActivity: MonotonicTime? {
         switch state {
-        case .idle, .connecting, .awaitingAnswer, .answered, .opening: heads.activity
+        case .idle, .connecting, .awaitingResponse, .answered, .opening: heads.activity
         case .open, .over: nil
         }
     }
@@ -88,7 +88,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     var phase: TransferPhase {
         switch state {
         case .idle, .connecting: heads.phase
-        case .awaitingAnswer: .sending
+        case .awaitingResponse: .sending
         case .answered, .opening, .open, .over: .receiving
         }
     }
@@ -113,7 +113,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     func channelOpened(_ channel: Channel) {
         guard case .connecting(let setup) = state else { return }
-        state = .awaitingAnswer(setup)
+        state = .awaitingResponse(setup)
         heads.send(setup.head.text, on: channel)
         channel.setReading(!heads.isPaused)
         channel.flush()
@@ -135,7 +135,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func channel(_ channel: Channel, received bytes: UnsafeRawBufferPointer) {
         switch state {
         case .open(let connection): connection.received(bytes)
-        case .awaitingAnswer(let setup): receive(bytes, setup)
+        case .awaitingResponse(let setup): receive(bytes, setup)
         // The body of a response that doesn't open a web socket.
         case .answered: channel.setReading(false)
         case .opening: break
@@ -146,8 +146,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     /// Takes the next bytes of the response's head, and perhaps of what follows it.
     private func receive(_ bytes: UnsafeRawBufferPointer, _ setup: Setup) {
         do throws(URLError) {
-            let answer = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
-            if case .awaitingAnswer = state, let (head, rest) = answer { decide(about: head, Array(rest), setup) }
+            let response = try heads.receive(bytes) { delegate.transfer(self, receivedInformational: $0) }
+            if case .awaitingResponse = state, let (head, rest) = response { decide(about: head, Array(rest), setup) }
         } catch {
             fail(error)
         }
@@ -155,7 +155,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         delegate.transferSettled(self)
     }
 
-    // MARK: - The answer
+    // MARK: - The response
 
     private func decide(about head: ResponseHead, _ rest: [UInt8], _ setup: Setup) {
         settleMetrics()
@@ -220,7 +220,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func channelReachedEnd(_ channel: Channel) {
         switch state {
         case .open(let connection): connection.reachedEnd()
-        case .awaitingAnswer:
+        case .awaitingResponse:
             fail(URLError(.networkConnectionLost, request.url, TransferFailure.noHead.text))
         // Not reported while nothing is read.
         case .idle, .connecting, .answered, .opening, .over: break
@@ -230,7 +230,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func channel(_ channel: Channel, failed failure: TransferFailure) {
         switch state {
         case .open(let connection): connection.failed(failure)
-        case .idle, .connecting, .awaitingAnswer, .opening:
+        case .idle, .connecting, .awaitingResponse, .opening:
             finish(heads.error(after: failure))
         // The decision about the response doesn't need the connection.
         case .answered, .over: break

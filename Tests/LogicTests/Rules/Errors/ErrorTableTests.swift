@@ -109,7 +109,7 @@ struct ErrorTableTests {
     }
 
     @Test("A line of a proxy's answer that libcurl has no room for is the proxy's fault, and no lost connection")
-    func largeProxyAnswer() {
+    func largeProxyResponse() {
         let failure = Self.failure(.recvError, text: "CONNECT response too large", phase: .connecting)
         #expect(ErrorTable.code(for: failure) == .badServerResponse)
     }

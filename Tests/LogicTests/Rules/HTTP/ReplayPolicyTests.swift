@@ -69,11 +69,11 @@ struct ReplayPolicyTests {
     }
 
     @Test("An answer that came too early is lost where libcurl has nothing to say of a stream's end")
-    func lostAnswer() {
-        #expect(ReplayPolicy.isLossOfAnswer(TransferFailure(code: .http2Stream, text: CurlCode.http2Stream.text)))
+    func lostResponse() {
+        #expect(ReplayPolicy.isLossOfResponse(TransferFailure(code: .http2Stream, text: CurlCode.http2Stream.text)))
         let reset = "HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)"
-        #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .http2Stream, text: reset)))
-        #expect(!ReplayPolicy.isLossOfAnswer(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
+        #expect(!ReplayPolicy.isLossOfResponse(TransferFailure(code: .http2Stream, text: reset)))
+        #expect(!ReplayPolicy.isLossOfResponse(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
     }
 
     @Test("libcurl sends a request that may not be carried out twice once more at most, and not if it appends")

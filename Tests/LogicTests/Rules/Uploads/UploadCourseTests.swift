@@ -45,7 +45,7 @@ struct UploadCourseTests {
     }
 
     @Test("Bytes that are sent after an early answer to the rest count from where the rest began")
-    func earlyAnswer() {
+    func earlyResponse() {
         var course = interrupted()
         #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
         #expect(course.noteSent(250) == 400)
@@ -58,7 +58,7 @@ struct UploadCourseTests {
         "Bytes that are sent after an early answer count, even if the server is to be asked again",
         arguments: [200, 503]
     )
-    func earlyIncompleteAnswer(status: Int) {
+    func earlyIncompleteResponse(status: Int) {
         var course = interrupted()
         #expect(course.receive(Self.state(["Upload-Offset": "400", "Upload-Complete": "?0"]), to: resource) == .append)
         #expect(course.noteSent(250) == 400)
@@ -181,7 +181,7 @@ struct UploadCourseTests {
     }
 
     @Test("A gateway's error to the upload itself is no answer to one that can be resumed")
-    func missingAnswer() {
+    func missingResponse() {
         for status in [502, 503, 504] {
             var course = UploadCourse()
             course.beginCreating(length: 1000, mayRepeat: false)

@@ -1,10 +1,10 @@
-/// Watches the kept connection on which a request is sent for the first bytes of the answer. libcurl counts only complete
+/// Watches the kept connection on which a request is sent for the first bytes of the response. libcurl counts only complete
 /// lines of a head, and sends a request again if there was none. Loop only.
 ///
-/// For requests that must not be carried out twice: any byte of an answer suggests that the request was carried out. Over TLS, the bytes
+/// For requests that must not be carried out twice: any byte of a response suggests that the request was carried out. Over TLS, the bytes
 /// may be a closing alert, and over a Unix domain socket the system doesn't count them: nothing is noted.
-package final class AnswerWatch {
-    /// Whether bytes of an answer had arrived when the connection was closed.
+package final class ResponseWatch {
+    /// Whether bytes of a response had arrived when the connection was closed.
     package private(set) var hasHeard = false
 
     package init() {}

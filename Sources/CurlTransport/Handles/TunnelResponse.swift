@@ -1,15 +1,15 @@
 import CCurlNetworkingLibcurl
 
-/// Detects a proxy's answer to CONNECT that doesn't end. Loop only.
+/// Detects a proxy's response to CONNECT that doesn't end. Loop only.
 ///
-/// libcurl reads the answer byte by byte for as long as more has arrived, and looks at no clock meanwhile; it passes on nothing of a body.
-/// But libcurl reports its progress after each byte, and otherwise only a few times in each call.
-struct TunnelAnswer {
-    /// Whether header lines may belong to the answer, and are passed on.
+/// libcurl reads the response byte by byte for as long as more has arrived, and looks at no clock meanwhile; it passes on nothing of a
+/// body. But libcurl reports its progress after each byte, and otherwise only a few times in each call.
+struct TunnelResponse {
+    /// Whether header lines may belong to that response, and are passed on.
     var isReported = false
     /// How many connections libcurl had made for the transfer when the request last got one; nil before that.
     private var connections: Int?
-    /// Whether so much of the answer has arrived that the transfer must end.
+    /// Whether so much of it has arrived that the transfer must end.
     private(set) var isTooLarge = false
     /// The loop's place at the last report; see `CallWatch`.
     private var place: UInt64 = 0
@@ -24,7 +24,7 @@ struct TunnelAnswer {
         self.connections = connections
     }
 
-    /// Whether a header line belongs to the answer, not to the response. Once libcurl knows the status of an answer to the request, it may
+    /// Whether a header line belongs to the proxy's response, not to the request's. Once libcurl knows the status of the latter, it may
     /// still lose the connection before the next step of a conversation, and make another tunnel.
     ///
     /// Called for each of `easy`'s header lines if `isReported`, within libcurl.
@@ -32,7 +32,7 @@ struct TunnelAnswer {
         // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
         guard easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return true }
         let connections = easy.longInfo(CURLINFO_NUM_CONNECTS)
-        // With a libcurl that doesn't report requests, the first answer's connection counts, and none after it.
+        // With a libcurl that doesn't report requests, the first response's connection counts, and none after it.
         let known = self.connections ?? connections
         self.connections = known
         return known != connections
@@ -46,7 +46,7 @@ struct TunnelAnswer {
         return !isTooLarge
     }
 
-    /// Has libcurl report its progress to the handle's `tunnelAnswer`. For transfers that may go through an HTTP proxy's tunnel.
+    /// Has libcurl report its progress to the handle's `tunnelResponse`. For transfers that may go through an HTTP proxy's tunnel.
     static func limit(on easy: EasyHandle) throws(TransferFailure) {
         try easy.check(clibcurl_easy_set_progress(easy.handle, Callbacks.progress))
         try easy.set(CURLOPT_XFERINFODATA, Unmanaged.passUnretained(easy).toOpaque())

@@ -2,14 +2,14 @@ import Testing
 
 @testable import CurlTransport
 
-@Suite("The first bytes of an answer")
-struct AnswerWatchTests {
+@Suite("The first bytes of a response")
+struct ResponseWatchTests {
     @Test(
-        "An answer has begun if more has come than the connection's end, which the system may count as a byte",
+        "A response has begun if more has come than the connection's end, which the system may count as a byte",
         arguments: [(0, false), (1, false), (2, true), (1000, true)] as [(Int64, Bool)]
     )
     func counting(arrived: Int64, hasHeard: Bool) {
-        let watch = AnswerWatch()
+        let watch = ResponseWatch()
         #expect(!watch.hasHeard)
         watch.connectionEnds(before: 5000, after: 5000 + arrived)
         #expect(watch.hasHeard == hasHeard)
