@@ -31,7 +31,6 @@ final class TransportSecurityStore: Sendable {
     private static let stores = WeakTable<String, TransportSecurityStore>()
     /// In bytes. Our own files are far smaller.
     private static let largestFile = 8 << 20
-    private static let temporarySuffix = ".tmp"
 
     /// nil if the option is off.
     static func store(for option: CurlOptions.StrictTransportSecurity) -> TransportSecurityStore? {
@@ -110,11 +109,13 @@ final class TransportSecurityStore: Sendable {
             return (!state.news.isEmpty, !state.hasRemovedAbandoned)
         }
         guard isWanted else { return }
-        if isFirst { Self.removeAbandoned(besides: file) }
+        if isFirst { AtomicFile.removeAbandoned(besides: file.path) }
         var news = TransportSecurityNews()
         var written = TransportSecurityHosts()
         do throws(SystemError) {
-            try Self.replace(file) { () throws(SystemError) -> String in
+            // Private, since it shows which hosts were visited. Composed only once there is a temporary file, so that it costs next to
+            // nothing if there can't be one.
+            try AtomicFile.write(file.path, writers: .many, sync: .beforeRename) { descriptor throws(SystemError) in
                 // Other programs may have written meanwhile.
                 var hosts = try Self.read(file)
                 guard hosts.isWhole else { throw SystemError(code: EFBIG) }
@@ -124,7 +125,8 @@ final class TransportSecurityStore: Sendable {
                 let now = Date()
                 news.apply(to: &hosts, now: now)
                 written = hosts
-                return hosts.text(now: now)
+                let text = Array(hosts.text(now: now).utf8)
+                try text.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
             }
             adopt(written)
         } catch {
@@ -161,44 +163,5 @@ final class TransportSecurityStore: Sendable {
         var hosts = TransportSecurityHosts(String(decoding: content, as: UTF8.self), now: Date())
         if !isWhole { hosts.isWhole = false }
         return hosts
-    }
-
-    /// Replaces the file atomically, readable by this user only, since it shows which hosts were visited. `text` is called only once a file
-    /// has been made, so that it costs next to nothing if none can be.
-    private static func replace(_ file: URL, with text: () throws(SystemError) -> String) throws(SystemError) {
-        let (temporary, descriptor) = try makeTemporary(for: file)
-        do throws(SystemError) {
-            defer { close(descriptor) }
-            let bytes = try Array(text().utf8)
-            try bytes.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
-            guard fsync(descriptor) == 0, rename(temporary, file.path) == 0 else { throw .current }
-        } catch {
-            unlink(temporary)
-            throw error
-        }
-    }
-
-    /// A new file beside `file`, open and locked. The lock ends with the process: a process that gets it knows that the file was abandoned.
-    private static func makeTemporary(for file: URL) throws(SystemError) -> (path: String, descriptor: Int32) {
-        while true {
-            let path = file.path + ".\(UUID.random().uuidString)\(temporarySuffix)"
-            let descriptor = uninterrupted { open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-            guard descriptor >= 0 else { throw SystemError.current }
-            // Only a process that is about to remove the file holds the lock now. Without locks, no process removes it.
-            _ = uninterrupted { flock(descriptor, LOCK_EX) }
-            if access(path, F_OK) == 0 { return (path, descriptor) }
-            close(descriptor)
-        }
-    }
-
-    /// Removes the temporary files beside `file` that killed processes left.
-    private static func removeAbandoned(besides file: URL) {
-        let directory = URL(fileURLWithPath: file.path).deletingLastPathComponent().path
-        let prefix = file.lastPathComponent + "."
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        for name in names where name.hasPrefix(prefix) && name.hasSuffix(temporarySuffix) {
-            let middle = name.dropFirst(prefix.count).dropLast(temporarySuffix.count)
-            if UUID(uuidString: String(middle)) != nil { CacheDirectory.removeIfAbandoned(directory + "/" + name) }
-        }
     }
 }

@@ -4,9 +4,9 @@ import Glibc
 
 /// The files of one session: its record, its tasks' records, and what the tasks receive. Used by the agent, on its queue.
 ///
-/// A record is written to a temporary file, synced, and renamed, so a crash leaves either the old or the new one, complete. Records of new
-/// tasks are renamed first, so that the sync also covers their names. Anything read may have been written by another program, so it is
-/// checked, and set aside if it is invalid. What can't be read at the moment stays in place.
+/// A record is synced before it replaces another, so a crash leaves either the old or the new one, complete. Records of new tasks are renamed
+/// first, so that the sync also covers their names (`AtomicFile`). Anything read may have been written by another program, so it is checked,
+/// and set aside if it is invalid. What can't be read at the moment stays in place.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"
@@ -100,20 +100,12 @@ struct SessionFolder {
 
     private func write(_ data: Data, named name: String, isNew: Bool = false) throws(URLError) {
         guard data.count <= Self.maximumLength else { throw tooLarge }
-        let (new, place) = (path(name + ".new"), path(name))
-        let descriptor = uninterrupted { open(new, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-        guard descriptor >= 0 else { throw failure() }
+        let sync: AtomicFile.Sync = isNew ? .afterRename : .beforeRename
         do throws(SystemError) {
-            defer { close(descriptor) }
-            try data.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
-            let isWritten =
-                isNew
-                ? rename(new, place) == 0 && fsync(descriptor) == 0
-                : fdatasync(descriptor) == 0 && rename(new, place) == 0
-            guard isWritten else { throw .current }
+            try AtomicFile.write(path(name), writers: .one, sync: sync) { descriptor throws(SystemError) in
+                try data.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            }
         } catch {
-            unlink(new)
-            if isNew { unlink(place) }
             throw failure(error)
         }
     }
@@ -156,7 +148,7 @@ struct SessionFolder {
     /// isn't known which files belong to tasks.
     func readTasks() throws(SystemError) -> [StoredTask] {
         let names = try names
-        for name in names where name.hasSuffix(".new") { unlink(path(name)) }
+        for name in names where name.hasSuffix(AtomicFile.Writers.one.temporarySuffix) { unlink(path(name)) }
         var tasks: [UUID: StoredTask] = [:]
         for name in names.filter({ $0.hasSuffix(RecordName.suffix) }) {
             guard let record = try read(TaskRecord.self, named: name) else { continue }

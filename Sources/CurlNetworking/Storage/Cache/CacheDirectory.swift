@@ -4,9 +4,9 @@ import Glibc
 
 /// The directory of a cache on disk: one file for each entry, with the entry's name.
 ///
-/// Several processes may use it at once, and any of them may be killed at any moment: a file is written under another name and then renamed,
-/// so that readers always see complete entries. Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory
-/// has mode 0700 and its files 0600; anything else isn't used. Every call may block.
+/// Several processes may use it at once, and any of them may be killed at any moment: readers always see complete entries (`AtomicFile`).
+/// Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory has mode 0700 and its files 0600; anything
+/// else isn't used. Every call may block.
 final class CacheDirectory: Sendable {
     /// Identifies a version of an entry.
     struct FileIdentity: Equatable, Sendable {
@@ -84,27 +84,19 @@ final class CacheDirectory: Sendable {
     /// Writes the entry, replacing any existing one. `growth` is how much more space is used, in bytes. Returns nil if it can't be written.
     func write(_ name: String, head: [UInt8], body: Data) -> (identity: FileIdentity, growth: Int)? {
         guard isUsable else { return nil }
-        let temporary = file("\(name).\(String(UInt64.random(in: .min ... .max), radix: 36))\(Self.temporarySuffix)")
-        let descriptor = uninterrupted { open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        // The lock ends with the process: a process that gets it knows that the file was abandoned.
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0,
-            case .success = head.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) }),
-            case .success = body.withUnsafeBytes({ DescriptorBytes.write($0, to: descriptor) })
-        else {
-            unlink(temporary)
-            return nil
+        let path = file(name)
+        return try? AtomicFile.write(path, writers: .many, sync: .never) { descriptor throws(SystemError) in
+            // Without locks, nothing would ever remove what killed processes leave.
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .current }
+            try head.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            try body.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
+            let now = timespec.now
+            futimens(descriptor, [now, now])
+            var (old, new) = (stat(), stat())
+            let replaced = lstat(path, &old) == 0 ? Self.room(for: Int(old.st_size)) : 0
+            guard fstat(descriptor, &new) == 0 else { throw .current }
+            return (FileIdentity(new), Self.room(for: head.count + body.count) - replaced)
         }
-        let now = timespec.now
-        futimens(descriptor, [now, now])
-        var (old, new) = (stat(), stat())
-        let replaced = lstat(file(name), &old) == 0 ? Self.room(for: Int(old.st_size)) : 0
-        guard fstat(descriptor, &new) == 0, rename(temporary, file(name)) == 0 else {
-            unlink(temporary)
-            return nil
-        }
-        return (FileIdentity(new), Self.room(for: head.count + body.count) - replaced)
     }
 
     /// Returns how much space was freed, in bytes.
@@ -130,8 +122,8 @@ final class CacheDirectory: Sendable {
         guard let names = try? DirectoryNames(closing: descriptor) else { return [] }
         var items: [Item] = []
         while let name = try? names.next() {
-            if name.hasSuffix(Self.temporarySuffix) {
-                Self.removeIfAbandoned(file(name))
+            if name.hasSuffix(AtomicFile.Writers.many.temporarySuffix) {
+                AtomicFile.removeIfAbandoned(file(name))
             } else if Self.isEntryName(name), let item = item(name) {
                 items.append(item)
             }
@@ -150,14 +142,6 @@ final class CacheDirectory: Sendable {
         )
     }
 
-    /// Removes the temporary file at `path`, unless a process that is writing it holds the lock.
-    static func removeIfAbandoned(_ path: String) {
-        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
-    }
-
     /// The space that a file uses, in bytes: whole blocks.
     static func room(for length: Int) -> Int {
         let block = 4096
@@ -166,7 +150,6 @@ final class CacheDirectory: Sendable {
 
     /// `UTIME_OMIT`.
     private static let omit = (1 << 30) - 2
-    private static let temporarySuffix = ".tmp"
 
     /// Whether the name is one of `DiskCache`'s. Other files are left alone.
     private static func isEntryName(_ name: String) -> Bool {

@@ -249,12 +249,6 @@ private func isSame(_ a: stat, _ b: stat) -> Bool {
     a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }
 
-/// Locks the open file. Returns true if it is already locked, by a process that is writing a download to it or about to remove it: never on
-/// file systems without locks.
-func isLockedElsewhere(_ descriptor: Int32) -> Bool {
-    flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
-}
-
 /// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.
 private func renameToKeep(_ url: URL, as name: TemporaryName = .kept) -> URL? {
     let kept = url.deletingLastPathComponent().appendingPathComponent(name.make(), isDirectory: false)
