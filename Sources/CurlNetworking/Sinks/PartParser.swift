@@ -205,7 +205,7 @@ struct PartParser {
                 line[..<colon].allSatisfy({ (0x21...0x7E).contains($0) })
             else { return nil }
             let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
-            guard !value.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else { return nil }
+            guard !value.contains(where: \.isFieldControl) else { return nil }
             return HeaderField(
                 name: String(decoding: line[..<colon], as: UTF8.self),
                 value: String(decoding: value, as: UTF8.self)

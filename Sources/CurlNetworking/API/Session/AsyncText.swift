@@ -54,15 +54,17 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
         /// Returns the next Unicode scalar, without leaving the caller's actor.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Unicode.Scalar? {
             guard let first = try await nextByte(isolation: actor) else { return nil }
-            guard let (length, initial) = Self.lead(first) else { return Self.replacement }
-            var value = initial
-            for position in 1..<length {
+            if first < 0x80 { return Unicode.Scalar(first) }
+            guard let lead = UTF8LeadByte(first) else { return Self.replacement }
+            var (value, range) = (lead.bits, lead.second)
+            for _ in 0..<lead.followers {
                 guard let byte = try await nextByte(isolation: actor) else { return Self.replacement }
-                guard Self.isContinuation(byte, at: position, after: first) else {
+                guard range.contains(byte) else {
                     leftover = byte
                     return Self.replacement
                 }
                 value = value << 6 | UInt32(byte & 0x3f)
+                range = UTF8LeadByte.later
             }
             return Unicode.Scalar(value) ?? Self.replacement
         }
@@ -76,29 +78,6 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
         }
 
         private static var replacement: Unicode.Scalar { "\u{FFFD}" }
-
-        /// The length in bytes of a sequence that begins with `byte`, and that byte's payload bits.
-        private static func lead(_ byte: UInt8) -> (length: Int, bits: UInt32)? {
-            switch byte {
-            case 0x00...0x7f: (1, UInt32(byte))
-            case 0xc2...0xdf: (2, UInt32(byte & 0x1f))
-            case 0xe0...0xef: (3, UInt32(byte & 0x0f))
-            case 0xf0...0xf4: (4, UInt32(byte & 0x07))
-            default: nil
-            }
-        }
-
-        /// The second byte reveals overlong forms, surrogates and values above U+10FFFF (Unicode, table 3-7).
-        private static func isContinuation(_ byte: UInt8, at position: Int, after lead: UInt8) -> Bool {
-            guard position == 1 else { return 0x80...0xbf ~= byte }
-            return switch lead {
-            case 0xe0: 0xa0...0xbf ~= byte
-            case 0xed: 0x80...0x9f ~= byte
-            case 0xf0: 0x90...0xbf ~= byte
-            case 0xf4: 0x80...0x8f ~= byte
-            default: 0x80...0xbf ~= byte
-            }
-        }
     }
 }
 

@@ -23,7 +23,7 @@ enum SetCookieParser {
 
     /// nil if the field isn't a valid cookie.
     static func parse(_ field: String, now: Date) -> ParsedCookie? {
-        guard !hasControlCharacter(field) else { return nil }
+        guard !field.utf8.contains(where: \.isFieldControl) else { return nil }
         var parts = field.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)[...]
         guard let pair = parts.popFirst(), let (name, value) = split(pair), let value, !name.isEmpty,
             name.utf8.count + value.utf8.count <= maximumPairSize
@@ -49,7 +49,7 @@ enum SetCookieParser {
     /// What a field that sets `cookie` would say; nil if no field can set it.
     static func parsed(_ cookie: HTTPCookie) -> ParsedCookie? {
         let texts = [cookie.name, cookie.value, cookie.domain, cookie.path]
-        guard !texts.contains(where: { hasControlCharacter($0) || $0.utf8.contains(UInt8(ascii: ";")) }),
+        guard !texts.contains(where: { $0.utf8.contains { $0.isFieldControl || $0 == UInt8(ascii: ";") } }),
             !cookie.name.isEmpty, cookie.name.utf8.count + cookie.value.utf8.count <= maximumPairSize,
             max(cookie.domain.utf8.count, cookie.path.utf8.count) <= maximumAttributeSize
         else { return nil }
@@ -63,10 +63,6 @@ enum SetCookieParser {
             isSecure: stored.isSecure,
             isHTTPOnly: stored.cookie.isHTTPOnly
         )
-    }
-
-    private static func hasControlCharacter(_ text: String) -> Bool {
-        text.utf8.contains { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }
     }
 
     private static func split(_ part: Substring.UTF8View) -> (name: String, value: String?)? {

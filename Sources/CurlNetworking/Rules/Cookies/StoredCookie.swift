@@ -66,9 +66,7 @@ struct StoredCookie: Sendable {
 
     /// nil if the text of a program's own cookie would end the line or begin another cookie.
     private static func pair(_ name: String, _ value: String) -> String? {
-        let isClean = { (byte: UInt8) in
-            (byte >= 0x20 || byte == 0x09) && byte != 0x7F && byte != UInt8(ascii: ";")
-        }
+        let isClean = { (byte: UInt8) in !byte.isFieldControl && byte != UInt8(ascii: ";") }
         guard !name.isEmpty, name.utf8.allSatisfy({ isClean($0) && $0 != UInt8(ascii: "=") }),
             value.utf8.allSatisfy(isClean)
         else { return nil }

@@ -6,6 +6,11 @@ struct HeaderField: Sendable, Equatable, Codable {
     var value: String
 }
 
+extension UInt8 {
+    /// Whether it is a control character that no field's value may have: any but a tab (RFC 9110 §5.5).
+    var isFieldControl: Bool { self < 0x20 && self != 0x09 || self == 0x7F }
+}
+
 /// The fields of a response, in the order of arrival.
 ///
 /// They are kept as bytes, and become text on demand: most fields of most responses are only looked up by name, which needs no strings.

@@ -2,7 +2,7 @@
 struct UTF8Validator: Equatable {
     /// How many bytes the current character still needs, and the range of the next one.
     private var missing = 0
-    private var next: ClosedRange<UInt8> = 0x80...0xBF
+    private var next = UTF8LeadByte.later
 
     /// Whether no character is cut off.
     var isComplete: Bool { missing == 0 }
@@ -14,11 +14,12 @@ struct UTF8Validator: Equatable {
             if missing == 0 {
                 index = Self.endOfASCII(in: bytes, from: index)
                 guard index < bytes.count else { return true }
-                guard begin(with: bytes[index]) else { return false }
+                guard let lead = UTF8LeadByte(bytes[index]) else { return false }
+                (missing, next) = (lead.followers, lead.second)
             } else {
                 guard next.contains(bytes[index]) else { return false }
                 missing -= 1
-                next = 0x80...0xBF
+                next = UTF8LeadByte.later
             }
             index += 1
         }
@@ -34,20 +35,5 @@ struct UTF8Validator: Equatable {
         }
         while index < bytes.count, bytes[index] < 0x80 { index += 1 }
         return index
-    }
-
-    /// Rejects overlong forms, surrogates, and code points beyond U+10FFFF.
-    private mutating func begin(with byte: UInt8) -> Bool {
-        switch byte {
-        case 0xC2...0xDF: (missing, next) = (1, 0x80...0xBF)
-        case 0xE0: (missing, next) = (2, 0xA0...0xBF)
-        case 0xED: (missing, next) = (2, 0x80...0x9F)
-        case 0xE1...0xEF: (missing, next) = (2, 0x80...0xBF)
-        case 0xF0: (missing, next) = (3, 0x90...0xBF)
-        case 0xF1...0xF3: (missing, next) = (3, 0x80...0xBF)
-        case 0xF4: (missing, next) = (3, 0x80...0x8F)
-        default: return false
-        }
-        return true
     }
 }
