@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// The task whose time the clocks measure. Loop only.
+///
+/// Always a `Loader`; with the protocol, its clocks depend on nothing else of it.
 protocol ClocksOwner: AnyObject {
     var loop: EventLoop { get }
     /// The time at which the current transfer will have been idle too long; nil while the idle clock is stopped.

@@ -1,6 +1,8 @@
 import CurlTransport
 
 /// Owns a place at a host. Loop only.
+///
+/// Always a `Loader`; with the protocol, its place depends on nothing else of it.
 protocol HostPlaceOwner: AnyObject {
     var pool: ConnectionPool { get }
     /// Called when the place is available. False if it is no longer wanted.

@@ -2,6 +2,8 @@ import CurlTransport
 import Foundation
 
 /// Receives a `ResponseBody`'s content. All calls are on the loop.
+///
+/// Only `UpgradeTransfer` does so; with the protocol, its body depends on nothing else of it.
 protocol ResponseBodyOwner: AnyObject {
     var isPaused: Bool { get }
     /// Whether more may be delivered now.
