@@ -33,20 +33,20 @@ final class Load: NSObject, @unchecked Sendable {
         if stockProtocol.task is FoundationNetworking.URLSessionDownloadTask {
             throw URLError(
                 .cannotCreateFile,
-                url,
+                url: url,
                 "CurlURLProtocol loads no download tasks: FoundationNetworking gives protocol classes no way to hand over a "
                     + "file. Use a data task, or CurlNetworking's own URLSession."
             )
         }
         guard let stock = Stock(stockProtocol) else {
-            throw URLError(.unknown, url, "CurlURLProtocol doesn't know this version of FoundationNetworking.")
+            throw URLError(.unknown, url: url, "CurlURLProtocol doesn't know this version of FoundationNetworking.")
         }
         let request = stockProtocol.request.withoutCookies(of: stock.session)
         let session = Sessions.shared.session(below: stock.session)
         guard let transfer = makeTransfer(of: request, for: stock.task, in: session) else {
             throw URLError(
                 .unsupportedURL,
-                url,
+                url: url,
                 "CurlURLProtocol can't find the upload's body in this version of FoundationNetworking."
             )
         }

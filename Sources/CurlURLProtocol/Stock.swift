@@ -89,7 +89,7 @@ final class Stock: @unchecked Sendable {
 }
 
 extension URLError {
-    init(_ code: URLError.Code, _ url: URL?, _ description: String) {
+    init(_ code: URLError.Code, url: URL?, _ description: String) {
         var userInfo: [String: Any] = [NSLocalizedDescriptionKey: description]
         userInfo[NSURLErrorFailingURLErrorKey] = url
         self.init(code, userInfo: userInfo)

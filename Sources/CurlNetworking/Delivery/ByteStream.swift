@@ -119,7 +119,9 @@ final class ByteStream: Sendable {
                     }
                     if let end = state.end { return end.map { nil } }
                     if state.reader != nil {
-                        return .failure(URLError(.cannotLoadFromNetwork, nil, "Two readers read one body at once."))
+                        return .failure(
+                            URLError(.cannotLoadFromNetwork, url: nil, "Two readers read one body at once.")
+                        )
                     }
                     state.reader = continuation
                     state.served = ObjectIdentifier(reader)

@@ -29,7 +29,7 @@ extension HandshakeQuestion {
             let trust = ServerTrust(host: origin.host, chain: chain, verification: result, reason: reason)
             guard answer.disposition != .rejectProtectionSpace else {
                 let description = "The delegate rejected the server's certificate."
-                let error = URLError(.serverCertificateUntrusted, url, description)
+                let error = URLError(.serverCertificateUntrusted, url: url, description)
                 throw error.with(phase: .securing).with(peerTrust: trust)
             }
             if let accepted = credential?.trust, accepted.host == trust.host,

@@ -44,7 +44,7 @@ extension ConnectionPool {
         if headSize > largestHead { throw sizeError(options) }
         if quirks.dropsLargeFields, options.headers.contains(where: { $0.utf8.count > largestField }) {
             let description = "A field of the request is too large for libcurl."
-            throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+            throw URLError(.dataLengthExceedsMaximum, url: URL(string: options.url), description)
         }
     }
 
@@ -82,7 +82,7 @@ extension ConnectionPool {
         if headSize > Self.largestHTTP2Head {
             guard !plan.hasPriorKnowledge else {
                 let description = "The request's head is too large for HTTP/2."
-                throw URLError(.dataLengthExceedsMaximum, URL(string: options.url), description)
+                throw URLError(.dataLengthExceedsMaximum, url: URL(string: options.url), description)
             }
             options.speakHTTP1()
         } else if admission.keepsUploadsOffHTTP2(ticket), !plan.hasPriorKnowledge, options.sendsBody {
@@ -114,8 +114,8 @@ extension ConnectionPool {
 
     private static func sizeError(_ options: TransferOptions) -> URLError {
         let url = URL(string: options.url)
-        guard options.url.utf8.count <= largestHead else { return URLError(.badURL, url, "The URL is too long.") }
-        return URLError(.dataLengthExceedsMaximum, url, "The request's head is too large for libcurl.")
+        guard options.url.utf8.count <= largestHead else { return URLError(.badURL, url: url, "The URL is too long.") }
+        return URLError(.dataLengthExceedsMaximum, url: url, "The request's head is too large for libcurl.")
     }
 
     /// libcurl's request buffer holds 1 MiB, including the lines that libcurl adds; for more, it would report a lack of memory.

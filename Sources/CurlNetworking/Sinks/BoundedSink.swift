@@ -12,7 +12,7 @@ final class BoundedSink: Sink {
 
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         guard body.count + bytes.count <= limit else {
-            throw URLError(.dataLengthExceedsMaximum, nil, "The body is longer than the cache takes.")
+            throw URLError(.dataLengthExceedsMaximum, url: nil, "The body is longer than the cache takes.")
         }
         body.append(contentsOf: bytes)
     }

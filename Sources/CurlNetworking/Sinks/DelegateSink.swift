@@ -103,7 +103,7 @@ final class BodyParts {
         guard surplus <= Self.maximumSurplus else {
             throw URLError(
                 .cannotParseResponse,
-                url,
+                url: url,
                 "The response has too many fields to repeat them for so many parts."
             )
         }
@@ -116,7 +116,7 @@ final class BodyParts {
         } catch {
             throw URLError(
                 .cannotParseResponse,
-                url,
+                url: url,
                 "The head of a part has more than \(PartParser.maximumLines) lines or \(PartParser.largestHead) bytes."
             )
         }

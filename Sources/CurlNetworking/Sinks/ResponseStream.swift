@@ -91,10 +91,10 @@ extension ResponseStream: StreamCarrier {
         switch transition {
         case .startTLS, .stopTLS:
             let description = "A response that has become a stream has no connection of its own for TLS."
-            owner.streamFailed(URLError(.unsupportedURL, port.owner?.shownURL, description))
+            owner.streamFailed(URLError(.unsupportedURL, url: port.owner?.shownURL, description))
         case .capture:
             let description = "A response that has become a stream has no connection that could be captured."
-            owner.streamFailed(URLError(.unsupportedURL, port.owner?.shownURL, description))
+            owner.streamFailed(URLError(.unsupportedURL, url: port.owner?.shownURL, description))
         }
     }
 

@@ -86,7 +86,7 @@ final class BeginDateStep: Step, @unchecked Sendable {
             if let request {
                 context.replaceRequest(request)
             } else {
-                state = .failed(URLError(.badURL, nil, "The delegate chose a new request, and gave none."))
+                state = .failed(URLError(.badURL, url: nil, "The delegate chose a new request, and gave none."))
             }
         }
         context.proceed(self)

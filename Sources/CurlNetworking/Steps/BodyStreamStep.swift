@@ -125,7 +125,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
             let description =
                 offset.map { "The upload can't be resumed: there is no stream with its body from byte \($0) on." }
                 ?? "There is no stream with the request's body, or none that has not been read from."
-            state = .failed(URLError(.requestBodyStreamExhausted, context.request?.url, description))
+            state = .failed(URLError(.requestBodyStreamExhausted, url: context.request?.url, description))
         }
         if case .findingEnd = state { return }
         context.proceed(self)

@@ -200,7 +200,7 @@ final class CacheStep: Step, @unchecked Sendable {
     private static func lackOfResponse(to url: URL?) -> URLError {
         URLError(
             .resourceUnavailable,
-            url,
+            url: url,
             "The cache has no response for the request, which must not go to the network."
         )
     }

@@ -9,7 +9,7 @@ final class ProxyStep: Step {
         guard let ticket = plan.ticket else { return }
         switch context.pool.route(for: ticket) {
         case .direct: plan.options?.dropProxyAuthorization()
-        case .unusable(let reason): throw URLError(.cannotConnectToHost, plan.request.url, reason)
+        case .unusable(let reason): throw URLError(.cannotConnectToHost, url: plan.request.url, reason)
         case .through(let server)
         where context.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
             plan.options?.tunnel(through: server, to: ticket.origin, context.session.settings.names)

@@ -148,7 +148,7 @@ final class ResumeStep: Step, @unchecked Sendable {
             case .askAgain:
                 startOver()
             case .fail:
-                throw URLError(.networkConnectionLost, request.url, "The server sent less than it announced.")
+                throw URLError(.networkConnectionLost, url: request.url, "The server sent less than it announced.")
             }
         } catch {
             return .fail(error)

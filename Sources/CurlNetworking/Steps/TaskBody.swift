@@ -153,7 +153,11 @@ struct TaskBody: Sendable {
         }
         guard let remainder = RemainingBody(whole, from: rest.offset, length: rest.length) else {
             whole.close()
-            throw URLError(.cannotOpenFile, request.url, "The upload's body is shorter than what the server has of it.")
+            throw URLError(
+                .cannotOpenFile,
+                url: request.url,
+                "The upload's body is shorter than what the server has of it."
+            )
         }
         return remainder
     }

@@ -16,11 +16,15 @@ final class WebSocketStep: Step {
         }
         let url = context.request?.url
         guard let url, Scheme(url)?.isHTTP == true else {
-            return .fail(URLError(.unsupportedURL, url, "The URL is not one of a web socket: ws, wss, http or https."))
+            return .fail(
+                URLError(.unsupportedURL, url: url, "The URL is not one of a web socket: ws, wss, http or https.")
+            )
         }
         let protocols = exchange.offer.protocols
         guard protocols.allSatisfy(HeaderRules.isToken), Set(protocols).count == protocols.count else {
-            return .fail(URLError(.badURL, url, "The names of a web socket's protocols are tokens, each there once."))
+            return .fail(
+                URLError(.badURL, url: url, "The names of a web socket's protocols are tokens, each there once.")
+            )
         }
         return .pass
     }

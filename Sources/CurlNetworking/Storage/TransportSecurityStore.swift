@@ -70,11 +70,11 @@ final class TransportSecurityStore: Sendable {
         guard !changesNothing, let origin = Origin(url), origin.scheme == .http else { return nil }
         if let problem, let file {
             let description = "The file of hosts that want https can't be read (\(file.path)): \(problem)."
-            throw URLError(.cannotOpenFile, url, description, problem)
+            throw URLError(.cannotOpenFile, url: url, description, cause: problem)
         }
         guard state.withLock({ $0.hosts.contains(origin.host, now: Date()) }) else { return nil }
         guard let secured = TransportSecurityHosts.secured(url) else {
-            throw URLError(.badURL, url, "The host wants https, and the URL can't be changed to that.")
+            throw URLError(.badURL, url: url, "The host wants https, and the URL can't be changed to that.")
         }
         return secured
     }

@@ -85,12 +85,12 @@ struct Clocks {
 
 extension URLError {
     static func idleTimeOut(_ url: URL?) -> URLError {
-        URLError(.timedOut, url, "Nothing was sent or received for as long as the request's time-out allows.")
+        URLError(.timedOut, url: url, "Nothing was sent or received for as long as the request's time-out allows.")
     }
 
     /// - Parameter cause: The reason the task was waiting; nil if it wasn't.
     static func resourceTimeOut(_ url: URL?, _ cause: (any Error)?) -> URLError {
         let description = "The task took longer than its configuration's timeoutIntervalForResource."
-        return URLError(.timedOut, url, description, nil, cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])
+        return URLError(.timedOut, url: url, description, details: cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])
     }
 }

@@ -55,7 +55,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
 
     /// Ends the task with an error, and the transfers of both phases, in a separate turn, since the caller may be within libcurl.
     func fail(entering next: Phase, _ description: String) {
-        let error = URLError(.unknown, request?.url, description)
+        let error = URLError(.unknown, url: request?.url, description)
         nonisolated(unsafe) let other = phase.isEnded ? next.transfer : phase.transfer
         // Nothing follows the end.
         if !phase.isEnded { phase = next }

@@ -152,7 +152,7 @@ extension TaskHandle: SinkOwner {
         guard hasRoom else {
             throw URLError(
                 .cannotParseResponse,
-                shared.withLock { $0.currentRequest?.url },
+                url: shared.withLock { $0.currentRequest?.url },
                 "The server sends parts faster than the delegate takes them."
             )
         }

@@ -28,7 +28,7 @@ extension TaskHandle: WebSocketExchangeOwner {
     func end(_ exchange: WebSocketExchange, with outcome: Outcome) {
         let error =
             outcome.error
-            ?? URLError(.networkConnectionLost, shownURL.map(exchange.shown), "The web socket is closed.")
+            ?? URLError(.networkConnectionLost, url: shownURL.map(exchange.shown), "The web socket is closed.")
         let loop = pool.loop
         exchange.end(error.shown, isCancelled: error.code == .cancelled) { loop.atEndOfRound($0) }
     }

@@ -110,7 +110,7 @@ struct TransferFactory {
     ) throws(URLError) -> WebSocketTransfer {
         guard options.connectionAuthentication == nil else {
             let description = "A web socket's handshake can't be authenticated by NTLM or Negotiate."
-            throw URLError(.userAuthenticationRequired, request.url, description)
+            throw URLError(.userAuthenticationRequired, url: request.url, description)
         }
         let handshake = WebSocketHandshake(exchange.offer)
         let setup = WebSocketTransfer.Setup(

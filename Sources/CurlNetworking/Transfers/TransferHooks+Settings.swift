@@ -32,7 +32,7 @@ extension URLError {
         if let error = error as? URLError {
             self = error.with(url: url)
         } else {
-            self.init(.unknown, url, "configureTransfer: \(error)", nil, [NSUnderlyingErrorKey: error])
+            self.init(.unknown, url: url, "configureTransfer: \(error)", details: [NSUnderlyingErrorKey: error])
         }
     }
 }

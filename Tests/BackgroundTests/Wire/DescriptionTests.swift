@@ -52,7 +52,7 @@ struct DescriptionTests {
             NSUnderlyingErrorKey: NSError(domain: NSPOSIXErrorDomain, code: 5),
         ]
         let url = try #require(URL(string: "https://expired.test/"))
-        let error = URLError(.serverCertificateHasBadDate, url, "No.", nil, details)
+        let error = URLError(.serverCertificateHasBadDate, url: url, "No.", details: details)
         let same = try copy(ErrorDescription(error.with(peerTrust: trust))).error
         #expect(same.code == .serverCertificateHasBadDate && same.localizedDescription == "No.")
         #expect(same.failingURL == url && same.certificateProblem == .expired)
@@ -67,8 +67,8 @@ struct DescriptionTests {
     @Test("An error comes out with the error that caused it")
     func cause() throws {
         let url = try #require(URL(string: "https://host/"))
-        let lack = URLError(.cannotConnectToHost, url, "No way.", SystemError(code: ECONNREFUSED))
-        let error = URLError(.timedOut, url, "Too long.", nil, [NSUnderlyingErrorKey: lack])
+        let lack = URLError(.cannotConnectToHost, url: url, "No way.", cause: SystemError(code: ECONNREFUSED))
+        let error = URLError(.timedOut, url: url, "Too long.", details: [NSUnderlyingErrorKey: lack])
         let same = try copy(ErrorDescription(error)).error
         #expect(same.code == .timedOut && same.localizedDescription == "Too long." && same.systemError == nil)
         let cause = try #require(same.userInfo[NSUnderlyingErrorKey] as? URLError)

@@ -13,7 +13,7 @@ struct TransferRulesTests {
             #expect(URLError(code).isTransient)
         }
         for cause in [EMFILE, ENFILE, ENOMEM] {
-            #expect(URLError(.cannotCreateFile, nil, "", SystemError(code: cause)).isTransient)
+            #expect(URLError(.cannotCreateFile, url: nil, "", cause: SystemError(code: cause)).isTransient)
         }
     }
 
@@ -22,11 +22,11 @@ struct TransferRulesTests {
         let lasting = [400, 403, 404, 405, 451]
         for status in lasting + [408, 429, 500, 502, 503, 504] {
             let isTransient = !lasting.contains(status)
-            let error = URLError(.cannotConnectToHost, nil, "", nil, [CurlErrorKey.proxyStatus: status])
+            let error = URLError(.cannotConnectToHost, url: nil, "", details: [CurlErrorKey.proxyStatus: status])
             #expect(error.isTransient == isTransient, "\(status)")
         }
         for phase in TransferPhase.allCases {
-            let error = URLError(.cannotConnectToHost, nil, "", nil, [CurlErrorKey.phase: phase.rawValue])
+            let error = URLError(.cannotConnectToHost, url: nil, "", details: [CurlErrorKey.phase: phase.rawValue])
             #expect(error.isTransient == (phase != .preparing))
         }
     }
@@ -37,7 +37,7 @@ struct TransferRulesTests {
             #expect(!URLError(code).isTransient)
         }
         for cause in [EACCES, ENOSPC, ENOENT] {
-            #expect(!URLError(.cannotCreateFile, nil, "", SystemError(code: cause)).isTransient)
+            #expect(!URLError(.cannotCreateFile, url: nil, "", cause: SystemError(code: cause)).isTransient)
         }
     }
 }

@@ -68,7 +68,7 @@ struct ConnectivityStepTests {
     }
 
     func ending(_ code: URLError.Code, _ phase: TransferPhase, isOfNetwork: Bool = true) -> TransferEnding {
-        var ending = TransferEnding(URLError(code, request.url, "").with(phase: phase))
+        var ending = TransferEnding(URLError(code, url: request.url, "").with(phase: phase))
         ending.isOfNetwork = isOfNetwork
         return ending
     }

@@ -36,7 +36,7 @@ struct UploadStepTests {
     }
 
     static func ending(_ code: URLError.Code, _ phase: TransferPhase) -> TransferEnding {
-        var ending = TransferEnding(URLError(code, nil, "").with(phase: phase))
+        var ending = TransferEnding(URLError(code, url: nil, "").with(phase: phase))
         ending.isOfNetwork = true
         return ending
     }

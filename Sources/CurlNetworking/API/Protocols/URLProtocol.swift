@@ -66,7 +66,7 @@ open class URLProtocol: NSObject {
     open func startLoading() {
         client?.urlProtocol(
             self,
-            didFailWithError: URLError(.unsupportedURL, request.url, "\(type(of: self)) doesn't load anything.")
+            didFailWithError: URLError(.unsupportedURL, url: request.url, "\(type(of: self)) doesn't load anything.")
         )
     }
 

@@ -26,7 +26,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     }
 
     private func add(_ operation: StreamPort.Operation, else fail: (URLError) -> Void = { _ in }) {
-        guard let engine else { return fail(URLError(.unknown, nil, "The task belongs to no session.")) }
+        guard let engine else { return fail(URLError(.unknown, url: nil, "The task belongs to no session.")) }
         engine.add(operation)
     }
 

@@ -173,7 +173,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         return [.normalClosure, .goingAway, .noStatusReceived].contains(closeCode)
     }
 
-    private static let noSession = URLError(.unsupportedURL, nil, "The task belongs to no session.")
+    private static let noSession = URLError(.unsupportedURL, url: nil, "The task belongs to no session.")
 
     // MARK: - Requests
 

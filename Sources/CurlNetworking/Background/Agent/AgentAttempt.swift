@@ -87,7 +87,7 @@ final class AgentAttempt: @unchecked Sendable {
         if rename(location.path, folder.path(ofFile: name)) == 0 {
             file = name
         } else {
-            failure = URLError(.cannotMoveFile, location, "The download could not be kept.", .current)
+            failure = URLError(.cannotMoveFile, url: location, "The download could not be kept.", cause: .current)
         }
     }
 
@@ -95,7 +95,7 @@ final class AgentAttempt: @unchecked Sendable {
     func closeFile() throws(URLError) -> String? {
         if let body = body.take() {
             guard let kept = body.keep() else {
-                throw URLError(.cannotCloseFile, nil, "The response could not be kept.")
+                throw URLError(.cannotCloseFile, url: nil, "The response could not be kept.")
             }
             file = kept.name
         }

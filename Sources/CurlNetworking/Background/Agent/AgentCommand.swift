@@ -113,7 +113,7 @@ package enum AgentCommand {
         return each(folders) { (folder) throws(URLError) in
             // Starting an agent would create the folder.
             guard folder.isInUse else {
-                throw URLError(.fileDoesNotExist, folder.url, "There are no background sessions.")
+                throw URLError(.fileDoesNotExist, url: folder.url, "There are no background sessions.")
             }
             _ = try AgentInquiry.askNow(.cancelAll(session: nil), AgentLauncher(folder: folder, options: options))
         }

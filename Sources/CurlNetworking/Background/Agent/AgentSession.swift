@@ -254,7 +254,7 @@ final class AgentSession: @unchecked Sendable {
                 send(.accepted(submission.key))
             } else if let fault = submission.fault {
                 let text = "The agent refuses: \(fault)."
-                refuse(submission, URLError(.unsupportedURL, submission.request.url, text))
+                refuse(submission, URLError(.unsupportedURL, url: submission.request.url, text))
             } else {
                 new[submission.key] = submission
             }

@@ -284,9 +284,9 @@ final class AgentTask: @unchecked Sendable {
     private var timedOut: URLError {
         let text = "The task took longer than timeoutIntervalForResource."
         let url = record.submission.request.url
-        guard let lastFailure else { return URLError(.timedOut, url, text) }
+        guard let lastFailure else { return URLError(.timedOut, url: url, text) }
         let reason = " Its last attempt failed: \(lastFailure.localizedDescription)"
-        return URLError(.timedOut, url, text + reason, nil, [NSUnderlyingErrorKey: lastFailure])
+        return URLError(.timedOut, url: url, text + reason, details: [NSUnderlyingErrorKey: lastFailure])
     }
 
     // MARK: - News from the attempt

@@ -73,7 +73,7 @@ final class AgentTransfers {
             current = session
             return session
         } catch {
-            throw URLError(.unknown, nil, "The session's configuration makes no sense to the agent: \(error).")
+            throw URLError(.unknown, url: nil, "The session's configuration makes no sense to the agent: \(error).")
         }
     }
 

@@ -92,6 +92,6 @@ struct AgentLauncher: Sendable {
     }
 
     static func failure(_ text: String, _ error: SystemError? = nil) -> URLError {
-        URLError(.backgroundSessionWasDisconnected, nil, text, error)
+        URLError(.backgroundSessionWasDisconnected, url: nil, text, cause: error)
     }
 }

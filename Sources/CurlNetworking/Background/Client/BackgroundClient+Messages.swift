@@ -79,7 +79,7 @@ extension BackgroundClient {
 
     func isInUse(by user: String) -> URLError {
         let text = "The background session \"\(identifier)\" is in use by \(user)."
-        return URLError(.backgroundSessionInUseByAnotherProcess, nil, text)
+        return URLError(.backgroundSessionInUseByAnotherProcess, url: nil, text)
     }
 
     private func welcome(_ listings: [TaskListing], _ channel: Channel) {

@@ -189,13 +189,13 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
 
     private func send(_ engine: BackgroundEngine, with cookies: [StoredCookie], _ channel: Channel) {
         guard let submission = engine.submission(with: cookies) else {
-            return engine.fail(URLError(.badURL, nil, "The request has no URL."))
+            return engine.fail(URLError(.badURL, url: nil, "The request has no URL."))
         }
         if !channel.send(.submit(submission)) {
             engine.fail(
                 URLError(
                     .dataLengthExceedsMaximum,
-                    submission.request.url,
+                    url: submission.request.url,
                     "The request is too large for a background agent."
                 )
             )

@@ -219,14 +219,19 @@ extension BackgroundEngine {
                 return .failure(unreadable(error))
             }
         case .download:
-            guard let file else { return failure(URLError(.cannotOpenFile, nil, "The agent named no file."), nil) }
+            guard let file else { return failure(URLError(.cannotOpenFile, url: nil, "The agent named no file."), nil) }
             handOver.withLock { $0 = .due(file) }
             return .delivered
         }
     }
 
     private func unreadable(_ error: SystemError) -> URLError {
-        URLError(.cannotOpenFile, originalRequest?.url, "What the server said can't be read: \(error).", error)
+        URLError(
+            .cannotOpenFile,
+            url: originalRequest?.url,
+            "What the server said can't be read: \(error).",
+            cause: error
+        )
     }
 
     /// Holds the delegate's messages until the cookies are stored. Cookies of redirects stay in the agent.

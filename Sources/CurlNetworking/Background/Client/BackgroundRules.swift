@@ -21,7 +21,7 @@ enum BackgroundRules {
 
     /// The error of tasks of a kind that an agent can't do.
     static func refusal(of kind: String, _ url: URL?) -> URLError {
-        URLError(.unknown, url, "\(kind) are not supported in background sessions.")
+        URLError(.unknown, url: url, "\(kind) are not supported in background sessions.")
     }
 
     /// The kind of a task; a failure if a background session can't do it.
@@ -35,7 +35,7 @@ enum BackgroundRules {
             _ text: String,
             _ code: URLError.Code = .unknown
         ) -> Result<TaskSubmission.Kind, URLError> {
-            .failure(URLError(code, url, text))
+            .failure(URLError(code, url: url, text))
         }
         if consumer.isHandler {
             return refusal("Completion handlers are not supported in background sessions: use the delegate.")

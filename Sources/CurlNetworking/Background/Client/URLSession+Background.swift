@@ -68,6 +68,6 @@ extension URLSession {
         let kind = try BackgroundRules.kind(request, consumer, body).get()
         if let client = core.remote as? BackgroundClient { return (client, kind) }
         let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
-        throw URLError(.unknown, request.url, fault ?? "The background session has no agent.")
+        throw URLError(.unknown, url: request.url, fault ?? "The background session has no agent.")
     }
 }

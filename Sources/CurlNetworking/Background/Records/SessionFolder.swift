@@ -95,7 +95,7 @@ struct SessionFolder {
     }
 
     private var tooLarge: URLError {
-        URLError(.dataLengthExceedsMaximum, nil, "The task is too large to be written down.")
+        URLError(.dataLengthExceedsMaximum, url: nil, "The task is too large to be written down.")
     }
 
     private func write(_ data: Data, named name: String, isNew: Bool = false) throws(URLError) {
@@ -111,7 +111,7 @@ struct SessionFolder {
     }
 
     private func failure(_ error: SystemError = .current) -> URLError {
-        URLError(.cannotWriteToFile, url, "A background task can't be written down: \(error).", error)
+        URLError(.cannotWriteToFile, url: url, "A background task can't be written down: \(error).", cause: error)
     }
 
     // MARK: - Reading

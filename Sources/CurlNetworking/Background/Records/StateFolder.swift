@@ -64,9 +64,9 @@ struct StateFolder: Sendable, Hashable {
             let error = SystemError(code: code)
             throw URLError(
                 .cannotCreateFile,
-                folder,
+                url: folder,
                 "The folder for background transfers can't be made: \(error).",
-                error
+                cause: error
             )
         }
         let isOwn: Bool
@@ -75,13 +75,17 @@ struct StateFolder: Sendable, Hashable {
         } catch {
             throw URLError(
                 .cannotOpenFile,
-                folder,
+                url: folder,
                 "The folder for background transfers can't be opened: \(error).",
-                error
+                cause: error
             )
         }
         guard isOwn else {
-            throw URLError(.noPermissionsToReadFile, folder, "The folder for background transfers is another user's.")
+            throw URLError(
+                .noPermissionsToReadFile,
+                url: folder,
+                "The folder for background transfers is another user's."
+            )
         }
     }
 

@@ -84,7 +84,11 @@ struct StoredTask {
         } else if record.submission.mayBeRepeated {
             record.ending = nil
         } else {
-            let error = URLError(.cannotOpenFile, record.submission.request.url, "The response's file has been lost.")
+            let error = URLError(
+                .cannotOpenFile,
+                url: record.submission.request.url,
+                "The response's file has been lost."
+            )
             record.ending?.file = nil
             record.ending?.error = ErrorDescription(error)
         }
@@ -104,7 +108,7 @@ struct StoredTask {
         else { return nil }
         return URLError(
             .cannotConnectToHost,
-            response?.url,
+            url: response?.url,
             "The server answered a resumed download with status \(status)."
         )
     }

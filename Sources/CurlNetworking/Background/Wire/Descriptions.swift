@@ -200,7 +200,7 @@ struct UploadFile: Codable, Sendable, Equatable {
         }
         let change = code == .fileDoesNotExist ? "removed" : "changed"
         let text = "The file to upload has been \(change) since the task was made."
-        return URLError(code, destination, text, cause, [NSFilePathErrorKey: path])
+        return URLError(code, url: destination, text, cause: cause, details: [NSFilePathErrorKey: path])
     }
 }
 

@@ -277,6 +277,6 @@ extension CapturedConnection.State {
     }
 
     private static func lost(by error: SystemError) -> URLError {
-        URLError(.networkConnectionLost, nil, "The connection is lost: \(error).", error)
+        URLError(.networkConnectionLost, url: nil, "The connection is lost: \(error).", cause: error)
     }
 }

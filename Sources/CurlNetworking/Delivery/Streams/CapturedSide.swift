@@ -152,7 +152,7 @@ final class CapturedSide: @unchecked Sendable {
             // Bytes already read don't make the descriptor readable.
             if direction == .read { becameReady() }
         case .failure(let error):
-            let failure = URLError(.cannotOpenFile, nil, "The stream can't be watched: \(error).", error)
+            let failure = URLError(.cannotOpenFile, url: nil, "The stream can't be watched: \(error).", cause: error)
             change(to: .error, failure, .errorOccurred)
         case nil:
             break

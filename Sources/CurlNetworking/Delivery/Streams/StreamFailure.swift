@@ -32,12 +32,16 @@ extension StreamFailure {
     /// The error for a reader or a writer of the task for `url`.
     func error(about url: URL?) -> URLError {
         switch self {
-        case .timedOut: URLError(.timedOut, url, "The read or write took longer than its time-out.")
+        case .timedOut: URLError(.timedOut, url: url, "The read or write took longer than its time-out.")
         case .invalidLength:
-            URLError(.dataLengthExceedsMaximum, url, "The most that is to be read is less than the least, or than 1.")
-        case .readClosed: URLError(.networkConnectionLost, url, "The stream's read side is closed.")
-        case .writeClosed: URLError(.networkConnectionLost, url, "The stream's write side is closed.")
-        case .captured: URLError(.networkConnectionLost, url, "The task's streams were captured.")
+            URLError(
+                .dataLengthExceedsMaximum,
+                url: url,
+                "The most that is to be read is less than the least, or than 1."
+            )
+        case .readClosed: URLError(.networkConnectionLost, url: url, "The stream's read side is closed.")
+        case .writeClosed: URLError(.networkConnectionLost, url: url, "The stream's write side is closed.")
+        case .captured: URLError(.networkConnectionLost, url: url, "The task's streams were captured.")
         case .task(let error): error
         }
     }

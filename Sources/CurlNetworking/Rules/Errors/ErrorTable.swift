@@ -138,7 +138,7 @@ extension URLError {
         let verification = failure.openSSLVerification
         if verification != 0 { details[CurlErrorKey.verification] = verification }
         details[CurlErrorKey.proxyReason] = failure.proxyReason
-        self.init(ErrorTable.code(for: failure), url, failure.text, systemError, details)
+        self.init(ErrorTable.code(for: failure), url: url, failure.text, cause: systemError, details: details)
     }
 
     /// Whether a proxy has refused to connect to the host, and would again: an HTTP proxy's troubles (408, 429, 5xx) may pass.
@@ -151,13 +151,13 @@ extension URLError {
         (userInfo[CurlErrorKey.proxyReason] as? Int).map { ProxyFailure($0) } == .refused
     }
 
-    /// An error about `url` with a description and, if there is one, the underlying system error.
+    /// An error about `url` with a description and, if there is one, the underlying system error. `details` are more of its `userInfo`.
     init(
         _ code: URLError.Code,
-        _ url: URL?,
+        url: URL?,
         _ description: String,
-        _ systemError: SystemError? = nil,
-        _ details: [String: Any] = [:]
+        cause systemError: SystemError? = nil,
+        details: [String: Any] = [:]
     ) {
         var userInfo = details
         userInfo[NSLocalizedDescriptionKey] = description
@@ -225,11 +225,11 @@ extension URLError {
 
     /// With the stock module's text, which programs and their tests compare.
     static func cancelled(_ url: URL?) -> URLError {
-        URLError(.cancelled, url, "cancelled")
+        URLError(.cancelled, url: url, "cancelled")
     }
 
     /// With the stock module's text.
     static func tooManyRedirects(_ url: URL?) -> URLError {
-        URLError(.httpTooManyRedirects, url, "too many HTTP redirects")
+        URLError(.httpTooManyRedirects, url: url, "too many HTTP redirects")
     }
 }

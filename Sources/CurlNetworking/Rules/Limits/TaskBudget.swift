@@ -48,7 +48,7 @@ struct TaskBudget: Equatable, Sendable {
         guard handshakeCount > Self.handshakes else { return }
         throw URLError(
             .secureConnectionFailed,
-            url,
+            url: url,
             "The server kept presenting new certificates or questions: gave up after \(Self.handshakes) TLS handshakes."
         ).with(phase: .securing)
     }
@@ -59,7 +59,7 @@ struct TaskBudget: Equatable, Sendable {
         guard challengeCount > Self.challenges else { return }
         throw URLError(
             .userAuthenticationRequired,
-            url,
+            url: url,
             "The task has been asked for credentials more than \(Self.challenges) times."
         )
     }
@@ -70,7 +70,7 @@ struct TaskBudget: Equatable, Sendable {
         guard !Self.parts.covers(partCount, at: length) else { return }
         throw URLError(
             .badServerResponse,
-            url,
+            url: url,
             "The server sends the file in parts that are too small: \(length) bytes after \(partCount) of them."
         )
     }
@@ -81,7 +81,7 @@ struct TaskBudget: Equatable, Sendable {
         guard !Self.resumptions.covers(resumptionCount, at: length) else { return }
         throw URLError(
             .networkConnectionLost,
-            url,
+            url: url,
             "The upload was interrupted too often: \(resumptionCount) times, while \(length) bytes of it were sent."
         )
     }
@@ -92,7 +92,7 @@ struct TaskBudget: Equatable, Sendable {
         guard !Self.pieces.covers(pieceCount, at: length) else { return }
         throw URLError(
             .badServerResponse,
-            url,
+            url: url,
             "The server takes the upload in pieces that are too small: \(length) bytes after \(pieceCount) of them."
         )
     }

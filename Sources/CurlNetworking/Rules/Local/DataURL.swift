@@ -13,7 +13,7 @@ struct DataURL: Equatable {
         // A fragment isn't part of the data (RFC 3986 §3.5); a query is.
         let text = url.absoluteString.prefix { $0 != "#" }
         guard let colon = text.firstIndex(of: ":"), let comma = text.firstIndex(of: ",") else {
-            throw URLError(.badURL, url, "The data URL has no comma before its data.")
+            throw URLError(.badURL, url: url, "The data URL has no comma before its data.")
         }
         // `URL(string:)` has encoded spaces and quotes.
         var parameters = text[text.index(after: colon)..<comma].split(
@@ -25,14 +25,14 @@ struct DataURL: Equatable {
         (mimeType, charset) = Self.mediaType(parameters)
 
         guard let bytes = Self.percentDecoded(text[text.index(after: comma)...]) else {
-            throw URLError(.badURL, url, "The data URL has a broken percent-encoding.")
+            throw URLError(.badURL, url: url, "The data URL has a broken percent-encoding.")
         }
         guard isBase64 else {
             content = Data(bytes)
             return
         }
         guard let decoded = Self.base64Decoded(bytes) else {
-            throw URLError(.badURL, url, "The data URL's data is not valid base64.")
+            throw URLError(.badURL, url: url, "The data URL's data is not valid base64.")
         }
         content = decoded
     }

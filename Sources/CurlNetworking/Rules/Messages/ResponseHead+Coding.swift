@@ -56,7 +56,7 @@ extension ResponseHead {
     func unwantedTransferCoding(at url: URL?) -> URLError {
         let coding = (self["Transfer-Encoding"] ?? "").debugDescription
         let description = "The response has a transfer coding that wasn't asked for: \(coding)."
-        return URLError(.cannotDecodeContentData, url, description)
+        return URLError(.cannotDecodeContentData, url: url, description)
     }
 
     /// Whether the body comes in chunks, rather than up to the end of the connection.

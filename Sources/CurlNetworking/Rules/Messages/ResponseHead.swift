@@ -159,28 +159,28 @@ extension ResponseHead {
 extension URLError {
     /// The error for a body without a head.
     static func noResponse(_ url: URL?) -> URLError {
-        URLError(.badServerResponse, url, "The body is over, and there was no response.")
+        URLError(.badServerResponse, url: url, "The body is over, and there was no response.")
     }
 
     /// The error for `HeadParser.Event.malformed` after the head.
     static func largeTrailers(_ url: URL?) -> URLError {
         URLError(
             .badServerResponse,
-            url,
+            url: url,
             "The response's trailers are larger than \(HeadParser.maximumSize / 1024) KiB."
         )
     }
 
     /// The error for a head from which no response can be made.
     static func senselessHead(_ url: URL?) -> URLError {
-        URLError(.badServerResponse, url, "The response's head makes no sense.")
+        URLError(.badServerResponse, url: url, "The response's head makes no sense.")
     }
 
     /// The error for `HeadParser.Event.malformed`.
     static func invalidHead(_ url: URL?) -> URLError {
         let (size, fields) = (HeadParser.maximumSize / 1024, HeadParser.maximumFields)
         let limits = "larger than \(size) KiB, or has more than \(fields) fields"
-        return URLError(.badServerResponse, url, "The response's head is not valid, \(limits).")
+        return URLError(.badServerResponse, url: url, "The response's head is not valid, \(limits).")
     }
 }
 

@@ -7,8 +7,8 @@ extension Origin {
         isStream: Bool
     ) throws(URLError) -> (request: URLRequest, origin: Origin?) {
         guard let request else {
-            guard !isStream else { throw URLError(.badURL, nil, "There is no such host, or no such port.") }
-            throw URLError(.unsupportedURL, nil, "The task has no request.")
+            guard !isStream else { throw URLError(.badURL, url: nil, "There is no such host, or no such port.") }
+            throw URLError(.unsupportedURL, url: nil, "The task has no request.")
         }
         return (request, isStream ? ofStream(request) : try of(request))
     }
@@ -16,7 +16,7 @@ extension Origin {
     /// The origin of the request's URL; nil for local resources, as with data and file URLs. Throws for other schemes, and if there is no
     /// host.
     static func of(_ request: URLRequest) throws(URLError) -> Origin? {
-        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
         if let origin = Origin(url) { return origin }
         switch Scheme(url) {
         case .data, .file: return nil
@@ -26,17 +26,17 @@ extension Origin {
         case .httpUnix, .httpsUnix:
             throw URLError(
                 .badURL,
-                url,
+                url: url,
                 "The URL's host isn't a Unix socket: it begins with %2F, or with %40 for an abstract one, has no port and at most"
                     + " \(UnixSocketURL.longestName) bytes."
             )
-        case .tcp, nil: throw URLError(.unsupportedURL, url, "The URL's scheme is not supported.")
+        case .tcp, nil: throw URLError(.unsupportedURL, url: url, "The URL's scheme is not supported.")
         }
     }
 }
 
 extension URLError {
     static func noHost(_ url: URL) -> URLError {
-        URLError(.badURL, url, "The URL has no host, or one that is neither a name nor an address.")
+        URLError(.badURL, url: url, "The URL has no host, or one that is neither a name nor an address.")
     }
 }

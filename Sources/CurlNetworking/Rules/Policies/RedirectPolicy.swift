@@ -29,13 +29,15 @@ enum RedirectPolicy {
             return .fail(.tooManyRedirects(base))
         }
         guard let target = target(of: location, from: base) else {
-            return .fail(URLError(.redirectToNonExistentLocation, base, "The redirect to \"\(location)\" is no URL."))
+            return .fail(
+                URLError(.redirectToNonExistentLocation, url: base, "The redirect to \"\(location)\" is no URL.")
+            )
         }
         guard let from = Origin(base), let to = Origin(target) else {
             switch Scheme(target) {
             case .http, .https:
                 let text = "The redirect to \"\(location)\" names no server."
-                return .fail(URLError(.redirectToNonExistentLocation, base, text))
+                return .fail(URLError(.redirectToNonExistentLocation, url: base, text))
             case .httpUnix, .httpsUnix:
                 return .fail(unsupported(target))
             case .data, .file, .ftp, .ftps, .tcp, nil:
@@ -45,7 +47,7 @@ enum RedirectPolicy {
         }
         guard to.port <= UInt16.max else {
             let text = "The redirect to \"\(location)\" has no valid port."
-            return .fail(URLError(.redirectToNonExistentLocation, base, text))
+            return .fail(URLError(.redirectToNonExistentLocation, url: base, text))
         }
         if let error = socketRefusal(of: target, from: base, unixSocket) { return .fail(error) }
         return .follow(next(request, at: target, status: head.status, crossesOrigin: from != to))
@@ -63,7 +65,7 @@ enum RedirectPolicy {
             throw .tooManyRedirects(request?.url)
         }
         guard let target = next.url else {
-            throw URLError(.redirectToNonExistentLocation, request?.url, "The redirect's request has no URL.")
+            throw URLError(.redirectToNonExistentLocation, url: request?.url, "The redirect's request has no URL.")
         }
         guard let request, let base = request.url, !isSamePlace(base, target) else { return next }
         var next = HeaderRules.withoutDoubles(next)
@@ -96,7 +98,7 @@ enum RedirectPolicy {
     }
 
     private static func unsupported(_ target: URL) -> URLError {
-        URLError(.unsupportedURL, target, "A redirect may lead to http and https URLs only.")
+        URLError(.unsupportedURL, url: target, "A redirect may lead to http and https URLs only.")
     }
 
     /// Other servers must not make the program talk to processes on this machine: only a socket's own redirects may lead to it.
@@ -106,7 +108,7 @@ enum RedirectPolicy {
         _ unixSocket: (URL) -> CurlOptions.UnixSocket?
     ) -> URLError? {
         guard let socket = unixSocket(target), socket != source.flatMap(unixSocket) else { return nil }
-        return URLError(.unsupportedURL, target, "A redirect may not lead to a Unix socket.")
+        return URLError(.unsupportedURL, url: target, "A redirect may not lead to a Unix socket.")
     }
 
     /// Resolved against the redirecting URL (RFC 3986 §5), whose fragment it inherits.

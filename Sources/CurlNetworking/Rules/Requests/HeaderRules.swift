@@ -67,11 +67,11 @@ enum HeaderRules {
     /// Checks that the name is a token and the value doesn't end its line: otherwise it could add fields, or another request.
     private static func check(_ field: HeaderField, of url: URL?) throws(URLError) {
         guard isToken(field.name) else {
-            throw URLError(.badURL, url, "The header name \(field.name.debugDescription) is not valid.")
+            throw URLError(.badURL, url: url, "The header name \(field.name.debugDescription) is not valid.")
         }
         guard isValue(field.value) else {
             // The value may be a password or token, so it isn't quoted.
-            throw URLError(.badURL, url, "The value of the header \(field.name) contains a line break or NUL.")
+            throw URLError(.badURL, url: url, "The value of the header \(field.name) contains a line break or NUL.")
         }
     }
 

@@ -291,6 +291,6 @@ extension UploadCourse.Fault {
             case .gone(let status):
                 "The server doesn't know the upload any more (\(status)), and may have processed it."
             }
-        return URLError(.badServerResponse, url, text)
+        return URLError(.badServerResponse, url: url, text)
     }
 }

@@ -21,7 +21,12 @@ final class DownloadFile {
             descriptor = uninterrupted { open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
             guard descriptor >= 0 else {
                 let error = SystemError.current
-                throw URLError(.cannotCreateFile, url, "The download's file could not be created: \(error).", error)
+                throw URLError(
+                    .cannotCreateFile,
+                    url: url,
+                    "The download's file could not be created: \(error).",
+                    cause: error
+                )
             }
         } while !isLocked()
     }
@@ -66,7 +71,7 @@ final class DownloadFile {
         do throws(SystemError) {
             try DescriptorBytes.write(bytes, to: descriptor, counting: &length).get()
         } catch {
-            throw URLError(.cannotWriteToFile, url, "The download could not be written: \(error).", error)
+            throw URLError(.cannotWriteToFile, url: url, "The download could not be written: \(error).", cause: error)
         }
     }
 
@@ -79,7 +84,7 @@ final class DownloadFile {
             let part = Int(min(Int64(buffer.count), wanted - Int64(offset)))
             let count = uninterrupted { pread(source, buffer.baseAddress, part, offset) }
             guard count > 0 else {
-                throw URLError(.cannotOpenFile, url, "The partial file could not be read.", .current)
+                throw URLError(.cannotOpenFile, url: url, "The partial file could not be read.", cause: .current)
             }
             try write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             offset += off_t(count)
@@ -97,19 +102,19 @@ final class DownloadFile {
     func finish() throws(URLError) -> DownloadedFile {
         guard isInPlace else {
             remove()
-            throw URLError(.cannotOpenFile, url, "The download's file has disappeared from its directory.")
+            throw URLError(.cannotOpenFile, url: url, "The download's file has disappeared from its directory.")
         }
         let kept = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard kept >= 0 else {
             let error = SystemError.current
             remove()
-            throw URLError(.cannotOpenFile, url, "The download's file can't be kept open: \(error).", error)
+            throw URLError(.cannotOpenFile, url: url, "The download's file can't be kept open: \(error).", cause: error)
         }
         let file = DownloadedFile(url: url, descriptor: kept)
         guard close() == 0 else {
             let error = SystemError.current
             file.removeIfStillThere()
-            throw URLError(.cannotCloseFile, url, "The download could not be written: \(error).", error)
+            throw URLError(.cannotCloseFile, url: url, "The download could not be written: \(error).", cause: error)
         }
         return file
     }
@@ -177,7 +182,7 @@ final class DownloadedFile: Sendable {
         AbandonedFiles.removeOnce(from: directory)
         let opened = uninterrupted { open(source.path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) }
         guard opened >= 0 else {
-            throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
+            throw URLError(.cannotOpenFile, url: source, "The download's file could not be opened.", cause: .current)
         }
         let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
         // Locked before it has the name: otherwise another process would remove it. On file systems without locks none does.
@@ -189,7 +194,7 @@ final class DownloadedFile: Sendable {
         defer { close(opened) }
         var status = stat()
         guard fstat(opened, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw URLError(.cannotOpenFile, source, "The download's file could not be opened.", .current)
+            throw URLError(.cannotOpenFile, url: source, "The download's file could not be opened.", cause: .current)
         }
         let copy = try DownloadFile(in: directory)
         do throws(URLError) {
@@ -209,7 +214,7 @@ final class DownloadedFile: Sendable {
         guard duplicate < 0 else { return duplicate }
         let error = SystemError.current
         unlink(url.path)
-        throw URLError(.cannotOpenFile, url, "The download's file could not be opened.", error)
+        throw URLError(.cannotOpenFile, url: url, "The download's file could not be opened.", cause: error)
     }
 
     /// Closing a file is slow on some file systems.
@@ -228,7 +233,7 @@ final class DownloadedFile: Sendable {
         let error = SystemError.current
         // The error doesn't tell the program where the file is.
         removeIfStillThere()
-        throw URLError(.cannotMoveFile, url, "The download's file could not be renamed: \(error).", error)
+        throw URLError(.cannotMoveFile, url: url, "The download's file could not be renamed: \(error).", cause: error)
     }
 
     /// Deletes the file if it is still in place; a file that its owner has put there is kept.

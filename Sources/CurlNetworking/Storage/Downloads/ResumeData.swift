@@ -105,6 +105,6 @@ struct ResumeData: Codable, Equatable, Sendable {
     }
 
     private static func invalid(_ description: String) -> URLError {
-        URLError(.unsupportedURL, nil, description)
+        URLError(.unsupportedURL, url: nil, description)
     }
 }

@@ -83,7 +83,7 @@ enum KeptBody: Codable, Equatable, Sendable {
 
     /// The error of an upload to `url`.
     static func gone(_ url: URL?) -> URLError {
-        URLError(.cannotOpenFile, url, "The interrupted upload's body isn't there any more.")
+        URLError(.cannotOpenFile, url: url, "The interrupted upload's body isn't there any more.")
     }
 
     /// Deletes its files. Blocks.

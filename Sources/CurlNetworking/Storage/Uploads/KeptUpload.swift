@@ -46,7 +46,7 @@ struct KeptUpload: Codable, Equatable, Sendable {
     /// Blocks.
     func write(in directory: URL) throws(URLError) -> PartialFile {
         guard let description = UntrustedPropertyList.encode(self, Self.limits) else {
-            throw URLError(.cannotWriteToFile, destination.request, "The upload can't be described.")
+            throw URLError(.cannotWriteToFile, url: destination.request, "The upload can't be described.")
         }
         return try Self.write(description, as: .upload, in: directory)
     }
@@ -61,7 +61,7 @@ struct KeptUpload: Codable, Equatable, Sendable {
             throw error
         }
         guard let kept = file.keep(as: form) else {
-            throw URLError(.cannotWriteToFile, directory, "The upload's body could not be kept.")
+            throw URLError(.cannotWriteToFile, url: directory, "The upload's body could not be kept.")
         }
         return kept
     }

@@ -48,9 +48,9 @@ final class ReadableFile: Sendable {
     /// Why the file at `url` can't be an upload's, whatever is there; nil if it can.
     static func refusal(of url: URL, for requestURL: URL?) -> URLError? {
         guard url.isFileURL else {
-            return URLError(.fileDoesNotExist, requestURL, "The URL of an upload's file isn't a file URL: \(url).")
+            return URLError(.fileDoesNotExist, url: requestURL, "The URL of an upload's file isn't a file URL: \(url).")
         }
-        return url.faultAsFile.map { URLError(.badURL, requestURL, "The URL of an upload's file \($0): \(url).") }
+        return url.faultAsFile.map { URLError(.badURL, url: requestURL, "The URL of an upload's file \($0): \(url).") }
     }
 
     /// Why a file without a known length can't be sent; nil for any other. Blocks.
@@ -111,6 +111,6 @@ final class ReadableFile: Sendable {
         for requestURL: URL?
     ) -> URLError {
         let description = "The upload's file \(path) \(problem)."
-        return URLError(code, requestURL, description, cause, [NSFilePathErrorKey: path])
+        return URLError(code, url: requestURL, description, cause: cause, details: [NSFilePathErrorKey: path])
     }
 }

@@ -61,7 +61,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     var destination: UploadDestination { UploadDestination(request: request.url, resource: resource.url) }
 
     private static func invalid(_ description: String) -> URLError {
-        URLError(.unsupportedURL, nil, description)
+        URLError(.unsupportedURL, url: nil, description)
     }
 }
 
@@ -92,7 +92,12 @@ struct UploadResumption: Sendable {
         if case .programFile(let file) = content {
             guard let now = UploadedFile(file.url) else {
                 let details = [NSFilePathErrorKey: file.path]
-                throw URLError(.fileDoesNotExist, request.url, "The upload's file isn't there any more.", nil, details)
+                throw URLError(
+                    .fileDoesNotExist,
+                    url: request.url,
+                    "The upload's file isn't there any more.",
+                    details: details
+                )
             }
             isUnchanged = now == file && now.length == data.length
             content = .programFile(now)

@@ -35,6 +35,6 @@ extension UploadedFile {
     /// Throws an error with this description unless the file, as described by `now`, is unchanged.
     func check(_ now: UploadedFile?, for url: URL?, otherwise description: String) throws(URLError) {
         guard now != self else { return }
-        throw URLError(.cannotOpenFile, url, description, nil, [NSFilePathErrorKey: path])
+        throw URLError(.cannotOpenFile, url: url, description, details: [NSFilePathErrorKey: path])
     }
 }

@@ -60,7 +60,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         case .none: return nil
         case .codings(let codings): return BodyDecoding(codings, of: head, at: url, on: loop, owner: owner)
         case .tooMany(let count):
-            throw URLError(.cannotDecodeContentData, url, "The response's body has \(count) content codings.")
+            throw URLError(.cannotDecodeContentData, url: url, "The response's body has \(count) content codings.")
         }
     }
 
@@ -203,7 +203,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
             return .success(try body())
         } catch {
             let code: URLError.Code = error.reason == .outOfMemory ? .unknown : .cannotDecodeRawData
-            return .failure(URLError(code, url, error.description))
+            return .failure(URLError(code, url: url, error.description))
         }
     }
 

@@ -80,16 +80,16 @@ private final class StreamSource: BlockingSource {
         guard count >= 0 else { throw failure }
         guard count <= wanted else {
             let description = "The body's stream says that it has read \(count) bytes of \(wanted)."
-            throw URLError(.requestBodyStreamExhausted, url, description)
+            throw URLError(.requestBodyStreamExhausted, url: url, description)
         }
         position += Int64(count)
         guard let length else { return count }
         if position > length {
             let description = "The body's stream has more bytes than its Content-Length says."
-            throw URLError(.dataLengthExceedsMaximum, url, description)
+            throw URLError(.dataLengthExceedsMaximum, url: url, description)
         }
         if count == 0, position < length {
-            throw URLError(.requestBodyStreamExhausted, url, "The body's stream ended before its Content-Length.")
+            throw URLError(.requestBodyStreamExhausted, url: url, "The body's stream ended before its Content-Length.")
         }
         return count
     }
@@ -105,9 +105,9 @@ private final class StreamSource: BlockingSource {
     /// Foundation's getter traps unless there is an error, as with a stream that another task has used and closed.
     private var failure: URLError {
         guard stream.streamStatus == .error, let reason = stream.streamError else {
-            return URLError(.requestBodyStreamExhausted, url, "The body's stream failed.")
+            return URLError(.requestBodyStreamExhausted, url: url, "The body's stream failed.")
         }
         let text = "The body's stream failed: \(reason.localizedDescription)"
-        return URLError(.requestBodyStreamExhausted, url, text, nil, [NSUnderlyingErrorKey: reason])
+        return URLError(.requestBodyStreamExhausted, url: url, text, details: [NSUnderlyingErrorKey: reason])
     }
 }

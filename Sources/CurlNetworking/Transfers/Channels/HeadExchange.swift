@@ -82,7 +82,7 @@ final class HeadExchange {
         for head in reader.takeInformational() { report(head) }
         switch event {
         case .incomplete: return nil
-        case .unparsable: throw URLError(.cannotParseResponse, request.url, "The response has no status line.")
+        case .unparsable: throw URLError(.cannotParseResponse, url: request.url, "The response has no status line.")
         case .malformed: throw .invalidHead(request.url)
         case .complete(let head):
             log.head(head, size: reader.size)

@@ -14,18 +14,18 @@ extension RequestEncoder {
         offset: Int64,
         replyTimeout: Duration
     ) throws(URLError) -> FTPOptions {
-        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
         let method = request.httpMethod ?? "GET"
         guard ["GET", "HEAD", "PUT", "POST"].contains(method) else {
-            throw URLError(.badURL, url, "FTP has no method \(method.debugDescription).")
+            throw URLError(.badURL, url: url, "FTP has no method \(method.debugDescription).")
         }
         let (text, credentials) = try transportURL(of: url, at: origin)
-        guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url, "The URL is too long.") }
+        guard text.utf8.count <= longestFTPURL else { throw URLError(.badURL, url: url, "The URL is too long.") }
         // Each is sent on its own line: a line break would turn the rest into commands.
         if let credentials,
             (credentials.user + credentials.password).unicodeScalars.contains(where: { $0.value < 0x20 })
         {
-            throw URLError(.badURL, url, "The URL's user name or password is not valid.")
+            throw URLError(.badURL, url: url, "The URL's user name or password is not valid.")
         }
         let direction: FTPOptions.Direction
         if let body {

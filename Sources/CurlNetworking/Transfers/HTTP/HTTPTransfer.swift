@@ -180,7 +180,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         circumstances.hasHeard = true
         if let complaint = complaint(aboutVersionIn: headerLine) {
-            abortError = URLError(.badServerResponse, request.url, complaint)
+            abortError = URLError(.badServerResponse, url: request.url, complaint)
             return .abort
         }
         // No trailer begins like that.
@@ -198,7 +198,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             }
             return .abort
         case .unparsable:
-            abortError = URLError(.cannotParseResponse, request.url, "The response has no status line.")
+            abortError = URLError(.cannotParseResponse, url: request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
             if !conversations.isEmpty, continuesAuthentication(head), receiving.keep(authenticationHead: head) {

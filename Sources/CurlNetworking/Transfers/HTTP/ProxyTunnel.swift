@@ -60,19 +60,18 @@ struct ProxyTunnel {
 
 extension URLError {
     static func invalidTunnelResponse(_ url: URL?) -> URLError {
-        URLError(.badServerResponse, url, "The proxy's answer is not valid or too large.")
+        URLError(.badServerResponse, url: url, "The proxy's answer is not valid or too large.")
     }
 
     /// The error when a proxy has refused a tunnel to `url`'s host.
     init(_ failure: TransferFailure, url: URL?, refusal head: ResponseHead) {
         self.init(
             head.status == 407 ? .userAuthenticationRequired : .cannotConnectToHost,
-            url,
+            url: url,
             head.status < 200
                 ? "The proxy sent an interim response with the status \(head.status), and libcurl waits for no other."
                 : "The proxy refuses to connect to the host: it answered with the status \(head.status).",
-            nil,
-            [
+            details: [
                 CurlErrorKey.code: Int(failure.code.rawValue),
                 CurlErrorKey.text: failure.text,
                 CurlErrorKey.phase: TransferPhase.connecting.rawValue,

@@ -11,10 +11,10 @@ enum RequestEncoder {
         settings: SessionSettings,
         keepsCredentials: Bool = true
     ) throws(URLError) -> TransferOptions {
-        guard let url = request.url else { throw URLError(.unsupportedURL, nil, "The request has no URL.") }
+        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
         let method = request.httpMethod ?? "GET"
         guard HeaderRules.isToken(method) else {
-            throw URLError(.badURL, url, "The method \(method.debugDescription) is not valid.")
+            throw URLError(.badURL, url: url, "The method \(method.debugDescription) is not valid.")
         }
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)
         let fields = try HeaderRules.fields(of: request, additional: additional)
@@ -159,7 +159,7 @@ enum RequestEncoder {
         let decoded = parts.map { $0.removingPercentEncoding }
         guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "",
             !(user + password).utf8.contains(0), !user.contains(":")
-        else { throw URLError(.badURL, url, "The URL's user name or password is not valid.") }
+        else { throw URLError(.badURL, url: url, "The URL's user name or password is not valid.") }
         return user.isEmpty && password.isEmpty ? nil : (user, password)
     }
 

@@ -18,7 +18,7 @@ final class FileSource: LocalSource {
     }
 
     func open() throws(URLError) -> URLResponse {
-        if let fault = url.faultAsFile { throw URLError(.badURL, url, "The URL \(fault).") }
+        if let fault = url.faultAsFile { throw URLError(.badURL, url: url, "The URL \(fault).") }
         let status: stat
         do throws(FileFault) {
             (descriptor, status) = try ReadableFile.open(url.path)
@@ -44,7 +44,7 @@ final class FileSource: LocalSource {
         guard count >= 0 else { throw failure(.unreadable(.current)) }
         guard count > 0 else {
             guard length == nil else {
-                throw URLError(.cannotOpenFile, url, "The file became shorter while it was read.")
+                throw URLError(.cannotOpenFile, url: url, "The file became shorter while it was read.")
             }
             return nil
         }
@@ -59,6 +59,6 @@ final class FileSource: LocalSource {
     }
 
     private func failure(_ fault: FileFault) -> URLError {
-        URLError(fault.code, url, "The file \(fault.problem).", fault.systemError)
+        URLError(fault.code, url: url, "The file \(fault.problem).", cause: fault.systemError)
     }
 }

@@ -62,7 +62,7 @@ struct ProtocolReports {
 
     /// Later data would be added to what the task already has.
     private static func lateRedirect(_ request: URLRequest) -> URLError {
-        URLError(.badServerResponse, request.url, "A protocol class has reported a redirect after a response.")
+        URLError(.badServerResponse, url: request.url, "A protocol class has reported a redirect after a response.")
     }
 
     private mutating func takeResponse(_ response: URLResponse?, _ policy: URLCache.StoragePolicy) {

@@ -194,7 +194,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     ) {
         do throws(URLError) {
             guard let url = response?.url ?? task.currentRequest?.url else {
-                throw URLError(.unsupportedURL, nil, "The request has no URL.")
+                throw URLError(.unsupportedURL, url: nil, "The request has no URL.")
             }
             let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
             try delegate.transfer(self, received: response ?? plain, storagePolicy: policy)
@@ -269,7 +269,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         }
         if case .unusable(let type) = taker {
             let description = "\(type) in protocolClasses isn't a subclass of URLProtocol."
-            return report(.failed(URLError(.unsupportedURL, task.currentRequest?.url, description)))
+            return report(.failed(URLError(.unsupportedURL, url: task.currentRequest?.url, description)))
         }
         let canonical = task.currentRequest.map { taker.canonicalRequest(for: $0) }
         loop.submit { self.accept(canonical, by: taker) }
@@ -280,7 +280,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
     private func startLoading(_ taker: ProtocolClass, with cachedResponse: CachedURLResponse?) {
         guard !isStopped.withLock({ $0 }) else { return }
         object = taker.makeObject(for: task, cachedResponse: cachedResponse, client: self)
-        guard let object else { return report(.failed(URLError(.badURL, nil, "The task has no request."))) }
+        guard let object else { return report(.failed(URLError(.badURL, url: nil, "The task has no request."))) }
         object.startLoading()
     }
 

@@ -8,7 +8,7 @@ extension StreamConnection {
         // The channel reads nothing more, and wouldn't report the end again.
         guard !hasReachedEnd else { return fail(.noHandshake) }
         guard case .none = security else {
-            return fail(URLError(.secureConnectionFailed, url, "The stream speaks TLS already."))
+            return fail(URLError(.secureConnectionFailed, url: url, "The stream speaks TLS already."))
         }
         let tls: TLSClient
         do throws(TransferFailure) {

@@ -350,7 +350,7 @@ extension StreamConnection: StreamCarrier {
     }
 
     func transitionTimedOut() {
-        fail(URLError(.timedOut, url, "TLS took too long to begin or to end.").with(phase: .securing))
+        fail(URLError(.timedOut, url: url, "TLS took too long to begin or to end.").with(phase: .securing))
     }
 
     func end() {
@@ -376,7 +376,7 @@ extension StreamConnection: StreamCarrier {
         case .close: finish(nil)
         case .giveUp:
             let description = "The other side no longer takes what was written before the stream was closed."
-            fail(URLError(.timedOut, url, description).with(phase: .sending))
+            fail(URLError(.timedOut, url: url, description).with(phase: .sending))
         }
     }
 
@@ -402,7 +402,7 @@ extension StreamConnection: StreamCarrier {
         else {
             let description =
                 "The connection can't be taken from libcurl, which speaks TLS on it, or there are no descriptors left."
-            return fail(URLError(.cannotLoadFromNetwork, url, description))
+            return fail(URLError(.cannotLoadFromNetwork, url: url, description))
         }
         port.noteCapture()
         owner.tell(.captured(CapturedStreams(connection)))

@@ -369,15 +369,15 @@ extension WebSocketCloseHandshake.Ending {
             case .closed(let closing):
                 URLError(
                     .networkConnectionLost,
-                    url,
+                    url: url,
                     "The web socket is closed, with the status \(closing.status)."
                 )
             case .failed(let violation):
-                URLError(violation.status.errorCode, url, violation.description)
+                URLError(violation.status.errorCode, url: url, violation.description)
             case .lost:
                 URLError(
                     .networkConnectionLost,
-                    url,
+                    url: url,
                     "The connection was lost before the server closed the web socket."
                 )
             }

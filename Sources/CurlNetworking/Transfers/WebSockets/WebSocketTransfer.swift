@@ -211,7 +211,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .deliver:
             let code: URLError.Code =
                 head.status == 401 || head.status == 407 ? .userAuthenticationRequired : .badServerResponse
-            fail(URLError(code, request.url, refusal.description))
+            fail(URLError(code, url: request.url, refusal.description))
         }
     }
 
@@ -221,7 +221,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .open(let connection): connection.reachedEnd()
         case .awaitingResponse:
-            fail(URLError(.networkConnectionLost, request.url, TransferFailure.noHead.text))
+            fail(URLError(.networkConnectionLost, url: request.url, TransferFailure.noHead.text))
         // Not reported while nothing is read.
         case .idle, .connecting, .answered, .opening, .over: break
         }

@@ -19,10 +19,10 @@ struct ErrorTableTests {
     @Test("An error that names no URL is about the request's, and one that does stays about that one")
     func addedURL() throws {
         let (url, other) = (try Sample.url("http://a/"), try Sample.url("http://b/"))
-        let error = URLError(.backgroundSessionWasDisconnected, nil, "Gone.").with(url: url)
+        let error = URLError(.backgroundSessionWasDisconnected, url: nil, "Gone.").with(url: url)
         #expect(error.failingURL == url)
         #expect(error.localizedDescription == "Gone.")
-        #expect(URLError(.cancelled, other, "Cancelled.").with(url: url).failingURL == other)
+        #expect(URLError(.cancelled, url: other, "Cancelled.").with(url: url).failingURL == other)
     }
 
     /// What libcurl says of a number that is no code.
