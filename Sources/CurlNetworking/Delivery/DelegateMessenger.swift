@@ -9,69 +9,98 @@ struct DelegateMessenger {
 
     // MARK: - Events
 
-    /// `growth` is how far the event's count has grown since the delegate was last told, in bytes; `expected` is the download's total size.
-    func tell(_ event: TaskEvent, growth: Int64 = 0, expected: Int64 = 0) -> Bool {
-        switch event {
-        case .resumed(let offset, let expected):
-            guard let (download, delegate) = downloadAndDelegate else { return false }
-            delegate.urlSession(
-                session,
-                downloadTask: download,
-                didResumeAtOffset: offset,
-                expectedTotalBytes: expected
-            )
-        case .becameDownload(let dataTask):
-            guard let download = task as? URLSessionDownloadTask, let delegate = delegates.data else { return false }
-            delegate.urlSession(session, dataTask: dataTask, didBecome: download)
-        case .becameStream(let dataTask):
-            guard let stream = task as? URLSessionStreamTask, let delegate = delegates.data else { return false }
-            delegate.urlSession(session, dataTask: dataTask, didBecome: stream)
-        case .readClosed:
-            guard let (stream, delegate) = streamAndDelegate else { return false }
-            delegate.urlSession(session, readClosedFor: stream)
-        case .writeClosed:
-            guard let (stream, delegate) = streamAndDelegate else { return false }
-            delegate.urlSession(session, writeClosedFor: stream)
-        case .captured(let streams):
-            guard let (stream, delegate) = streamAndDelegate else { return false }
-            delegate.urlSession(session, streamTask: stream, didBecome: streams.input, outputStream: streams.output)
-        case .sent(let sent):
-            guard let delegate = delegates.task else { return false }
-            delegate.urlSession(
-                session,
-                task: task,
-                didSendBodyData: growth,
-                totalBytesSent: sent.total,
-                totalBytesExpectedToSend: sent.expected
-            )
-        case .body(let data):
-            guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
-            delegate.urlSession(session, dataTask: dataTask, didReceive: data)
-        case .wrote(let total):
-            // A download that starts over has written nothing yet: its growth counts from there.
-            guard total > 0, let (download, delegate) = downloadAndDelegate else { return false }
-            delegate.urlSession(
-                session,
-                downloadTask: download,
-                didWriteData: growth,
-                totalBytesWritten: total,
-                totalBytesExpectedToWrite: expected
-            )
-        case .isWaitingForConnectivity:
-            guard let delegate = delegates.task else { return false }
-            delegate.urlSession(session, taskIsWaitingForConnectivity: task)
-        case .informational(let head, let request):
-            guard let delegate = delegates.task, let url = request.url, let response = HTTPURLResponse(head, at: url)
-            else { return false }
-            delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
-        case .openedWebSocket(let subprotocol):
-            guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
-            delegate.urlSession(session, webSocketTask: webSocket, didOpenWithProtocol: subprotocol)
-        case .closedWebSocket(let code, let reason):
-            guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
-            let closeCode = URLSessionWebSocketTask.CloseCode(rawValue: code) ?? .invalid
-            delegate.urlSession(session, webSocketTask: webSocket, didCloseWith: closeCode, reason: reason)
-        }
+    func tell(resumedAt offset: Int64, expected: Int64) -> Bool {
+        guard let (download, delegate) = downloadAndDelegate else { return false }
+        delegate.urlSession(session, downloadTask: download, didResumeAtOffset: offset, expectedTotalBytes: expected)
+        return true
+    }
+
+    func tell(becameDownload dataTask: URLSessionDataTask) -> Bool {
+        guard let download = task as? URLSessionDownloadTask, let delegate = delegates.data else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didBecome: download)
+        return true
+    }
+
+    func tell(becameStream dataTask: URLSessionDataTask) -> Bool {
+        guard let stream = task as? URLSessionStreamTask, let delegate = delegates.data else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didBecome: stream)
+        return true
+    }
+
+    func tellReadClosed() -> Bool {
+        guard let (stream, delegate) = streamAndDelegate else { return false }
+        delegate.urlSession(session, readClosedFor: stream)
+        return true
+    }
+
+    func tellWriteClosed() -> Bool {
+        guard let (stream, delegate) = streamAndDelegate else { return false }
+        delegate.urlSession(session, writeClosedFor: stream)
+        return true
+    }
+
+    func tell(captured streams: CapturedStreams) -> Bool {
+        guard let (stream, delegate) = streamAndDelegate else { return false }
+        delegate.urlSession(session, streamTask: stream, didBecome: streams.input, outputStream: streams.output)
+        return true
+    }
+
+    /// `growth` is how far the count has grown since the delegate was last told, in bytes.
+    func tell(sent: TaskEvent.SentBytes, growth: Int64) -> Bool {
+        guard let delegate = delegates.task else { return false }
+        delegate.urlSession(
+            session,
+            task: task,
+            didSendBodyData: growth,
+            totalBytesSent: sent.total,
+            totalBytesExpectedToSend: sent.expected
+        )
+        return true
+    }
+
+    func tell(received data: Data) -> Bool {
+        guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
+        delegate.urlSession(session, dataTask: dataTask, didReceive: data)
+        return true
+    }
+
+    /// `growth` is how far `total` has grown since the delegate was last told, in bytes; `expected` is the download's size.
+    func tell(written total: Int64, growth: Int64, expected: Int64) -> Bool {
+        // A download that starts over has written nothing yet: its growth counts from there.
+        guard total > 0, let (download, delegate) = downloadAndDelegate else { return false }
+        delegate.urlSession(
+            session,
+            downloadTask: download,
+            didWriteData: growth,
+            totalBytesWritten: total,
+            totalBytesExpectedToWrite: expected
+        )
+        return true
+    }
+
+    func tellWaitingForConnectivity() -> Bool {
+        guard let delegate = delegates.task else { return false }
+        delegate.urlSession(session, taskIsWaitingForConnectivity: task)
+        return true
+    }
+
+    func tell(informational head: ResponseHead, to request: URLRequest) -> Bool {
+        guard let delegate = delegates.task, let url = request.url, let response = HTTPURLResponse(head, at: url)
+        else { return false }
+        delegate.urlSession(session, task: task, didReceiveInformationalResponse: response)
+        return true
+    }
+
+    func tell(openedWebSocket subprotocol: String?) -> Bool {
+        guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
+        delegate.urlSession(session, webSocketTask: webSocket, didOpenWithProtocol: subprotocol)
+        return true
+    }
+
+    func tell(closedWebSocket code: Int, reason: Data) -> Bool {
+        guard let (webSocket, delegate) = webSocketAndDelegate else { return false }
+        let closeCode = URLSessionWebSocketTask.CloseCode(rawValue: code) ?? .invalid
+        delegate.urlSession(session, webSocketTask: webSocket, didCloseWith: closeCode, reason: reason)
         return true
     }
 

@@ -80,20 +80,35 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         switch event {
         case .body(let data):
             defer { consumed(data.count) }
-            return messenger.tell(event)
+            return messenger.tell(received: data)
         case .sent(let sent):
-            return messenger.tell(event, growth: engine.withState { $0.reported.report(sent) })
+            return messenger.tell(sent: sent, growth: engine.withState { $0.reported.report(sent) })
         case .wrote(let total):
             let (growth, expected) = engine.withState {
                 ($0.reported.report(written: total), $0.counters.expectedToReceive)
             }
-            return messenger.tell(event, growth: growth, expected: expected)
-        case .resumed(let offset, _):
+            return messenger.tell(written: total, growth: growth, expected: expected)
+        case .resumed(let offset, let expected):
             _ = engine.withState { $0.reported.report(written: offset) }
-            return engine.tellsDelegateOfResult && messenger.tell(event)
-        case .becameDownload, .becameStream, .readClosed, .writeClosed, .captured, .isWaitingForConnectivity,
-            .informational, .openedWebSocket, .closedWebSocket:
-            return messenger.tell(event)
+            return engine.tellsDelegateOfResult && messenger.tell(resumedAt: offset, expected: expected)
+        case .becameDownload(let dataTask):
+            return messenger.tell(becameDownload: dataTask)
+        case .becameStream(let dataTask):
+            return messenger.tell(becameStream: dataTask)
+        case .readClosed:
+            return messenger.tellReadClosed()
+        case .writeClosed:
+            return messenger.tellWriteClosed()
+        case .captured(let streams):
+            return messenger.tell(captured: streams)
+        case .isWaitingForConnectivity:
+            return messenger.tellWaitingForConnectivity()
+        case .informational(let head, let request):
+            return messenger.tell(informational: head, to: request)
+        case .openedWebSocket(let subprotocol):
+            return messenger.tell(openedWebSocket: subprotocol)
+        case .closedWebSocket(let code, let reason):
+            return messenger.tell(closedWebSocket: code, reason: reason)
         }
     }
 
