@@ -144,43 +144,74 @@ struct DelegateMessenger {
     func ask(_ question: TaskQuestion) -> Bool {
         switch question {
         case .redirect(let response, let request, let answer):
-            guard let delegate = delegates.task, let response = response.object as? HTTPURLResponse else {
-                answer(request)
-                return false
-            }
-            let first = FirstAnswer(answer)
-            delegate.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request) {
-                first.give($0)
-            }
+            return askRedirect(by: response, to: request, answer)
         case .challenge(let question):
             question.put(about: task, in: session, to: delegates)
+            return true
         case .bodyStream(let offset, let answer):
-            guard let delegate = delegates.task else {
-                answer(nil)
-                return false
-            }
-            let first = FirstAnswer(answer)
-            guard offset == 0 else {
-                delegate.urlSession(session, task: task, needNewBodyStreamFrom: offset) { first.give($0) }
-                break
-            }
-            delegate.urlSession(session, task: task, needNewBodyStream: { first.give($0) })
+            return askBodyStream(from: offset, answer)
         case .delayedRequest(let request, let answer):
-            guard let delegate = delegates.task else {
-                answer(.continueLoading, nil)
-                return false
-            }
-            let first = FirstAnswer { answer($0, $1) }
-            delegate.urlSession(session, task: task, willBeginDelayedRequest: request) { first.give(($0, $1)) }
+            return askDelayed(request, answer)
         case .willCache(let stored, let answer):
-            guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
-            guard !lacks(delegate, .caching) else {
-                answer(stored.proposal)
-                return false
-            }
-            let first = FirstAnswer(answer)
-            delegate.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { first.give($0) }
+            return askCaching(of: stored, answer)
         }
+    }
+
+    private func askRedirect(
+        by response: TaskResponse,
+        to request: URLRequest,
+        _ answer: @escaping @Sendable (URLRequest?) -> Void
+    ) -> Bool {
+        guard let delegate = delegates.task, let response = response.object as? HTTPURLResponse else {
+            answer(request)
+            return false
+        }
+        let first = FirstAnswer(answer)
+        delegate.urlSession(session, task: task, willPerformHTTPRedirection: response, newRequest: request) {
+            first.give($0)
+        }
+        return true
+    }
+
+    private func askBodyStream(from offset: Int64, _ answer: @escaping @Sendable (InputStream?) -> Void) -> Bool {
+        guard let delegate = delegates.task else {
+            answer(nil)
+            return false
+        }
+        let first = FirstAnswer(answer)
+        if offset == 0 {
+            delegate.urlSession(session, task: task, needNewBodyStream: { first.give($0) })
+        } else {
+            delegate.urlSession(session, task: task, needNewBodyStreamFrom: offset) { first.give($0) }
+        }
+        return true
+    }
+
+    private func askDelayed(
+        _ request: URLRequest,
+        _ answer: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) -> Bool {
+        guard let delegate = delegates.task else {
+            answer(.continueLoading, nil)
+            return false
+        }
+        let first = FirstAnswer { answer($0, $1) }
+        delegate.urlSession(session, task: task, willBeginDelayedRequest: request) { first.give(($0, $1)) }
+        return true
+    }
+
+    private func askCaching(
+        of stored: StoredResponse,
+        _ answer: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) -> Bool {
+        // A delegate that has gone meanwhile hasn't agreed: the response isn't stored.
+        guard let (dataTask, delegate) = dataTaskAndDelegate else { return false }
+        guard !lacks(delegate, .caching) else {
+            answer(stored.proposal)
+            return false
+        }
+        let first = FirstAnswer(answer)
+        delegate.urlSession(session, dataTask: dataTask, willCacheResponse: stored.proposal) { first.give($0) }
         return true
     }
 
