@@ -34,7 +34,7 @@ extension ConnectionPlan {
     /// Without a loop, connections aren't counted.
     init(_ settings: SessionSettings, for origin: Origin, on loop: EventLoop? = nil) {
         limit = settings.hosts.first(\.maximumConnections, for: origin) ?? settings.maximumConnectionsPerHost
-        streams = settings.streamsPerConnection ?? Self.defaultStreams
+        streams = settings.limits.streams ?? Self.defaultStreams
         connections = loop.map { [limit] in ConnectionGroup(on: $0, limit: limit) }
         channels = loop.map { ConnectionGroup(on: $0) }
         let usesUnixSocket = settings.names.usesUnixSocket(for: origin)

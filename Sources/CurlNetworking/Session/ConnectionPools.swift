@@ -20,7 +20,7 @@ final class ConnectionPools: Sendable {
                 index,
                 on: loops[index],
                 settings,
-                limits: settings.connectionLimits(onLoop: index, of: loops.count),
+                limits: settings.limits.share(ofLoop: index, of: loops.count),
                 deliveryQueue: deliveryQueue
             )
         }

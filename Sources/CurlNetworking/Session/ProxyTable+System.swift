@@ -11,8 +11,11 @@ extension ProxyTable {
         return variables
     }
 
-    /// The proxies in the process's current environment.
-    static var ofEnvironment: ProxyTable {
-        ProxyTable { name in SecureEnvironment[name] }
+    /// The proxies of a configuration's dictionary. Without one they are those of the environment: the program's, if this process is its
+    /// agent, or else the process's own.
+    static func system(for configuration: URLSessionConfiguration) -> ProxyTable {
+        if let dictionary = configuration.connectionProxyDictionary { return ProxyTable(dictionary: dictionary) }
+        if let environment = configuration.proxyEnvironment { return ProxyTable { environment[$0] } }
+        return ProxyTable { SecureEnvironment[$0] }
     }
 }

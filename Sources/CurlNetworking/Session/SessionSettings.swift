@@ -19,8 +19,7 @@ final class SessionSettings: Sendable {
     /// At most the number of connections allowed.
     let eventLoops: Int
     let runsTasksOnEventLoop: Bool
-    private let connectionLimits: ConnectionLimits
-    private let limitsKeptConnections: Bool
+    let limits: SessionLimits
     let connectionOptions: CurlOptions.ConnectionOptions
     let httpVersion: CurlOptions.HTTPVersion
     let tls: TLSPlan
@@ -71,27 +70,15 @@ final class SessionSettings: Sendable {
         traceQueue = curl.trace.map(TraceQueue.init)
         connectionOptions = curl.connections
         httpVersion = curl.httpVersion
-        let maximumPerHost = curl.hosts.patterns.compactMap { curl.hosts[$0].maximumConnections }.max() ?? 0
         eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
         runsTasksOnEventLoop = curl.runsTasksOnEventLoop
-        limitsKeptConnections = curl.maximumKeptConnections != nil
-        let idleLifetime = curl.connections.idleLifetime ?? ConnectionLimits.defaultIdleLifetime
-        connectionLimits = ConnectionLimits(
-            kept: curl.maximumKeptConnections ?? max(256, maximumConnectionsPerHost, maximumPerHost),
-            total: curl.maximumConnections,
-            perHost: max(maximumConnectionsPerHost, maximumPerHost),
-            streams: curl.maximumStreamsPerConnection,
-            // The longest of all hosts, since libcurl itself doesn't reuse a connection that is too old for its host.
-            idleLifetime: max(idleLifetime, hosts.greatest(\.connections.idleLifetime) ?? idleLifetime)
-        )
+        limits = SessionLimits(configuration, hosts)
         tls = TLSPlan(configuration)
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
-        let dictionary = configuration.connectionProxyDictionary.map(ProxyTable.init(dictionary:))
-        let environment = configuration.proxyEnvironment.map { variables in ProxyTable { variables[$0] } }
-        proxies = ProxyRules(curl.proxy, system: dictionary ?? environment ?? .ofEnvironment)
+        proxies = ProxyRules(curl.proxy, system: .system(for: configuration))
         protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
         credentialStorage = configuration.urlCredentialStorage
-        temporaryDirectory = configuration.curl.temporaryDirectory
+        temporaryDirectory = curl.temporaryDirectory
         dividesParts = configuration.dividesParts
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
         cookieStore = cookies
@@ -109,18 +96,6 @@ final class SessionSettings: Sendable {
         return additionalHeaders.filter { field in
             !RedirectPolicy.credentialFields.contains { $0.isEqualIgnoringASCIICase(to: field.name) }
         }
-    }
-
-    /// The maximum number of requests on a connection that multiplexes; nil for libcurl's default.
-    var streamsPerConnection: Int? { connectionLimits.streams }
-
-    /// The limits on one of `count` event loops, from 0. Each has its share of the session's limits.
-    func connectionLimits(onLoop index: Int, of count: Int) -> ConnectionLimits {
-        func share(_ whole: Int) -> Int { whole / count + (index < whole % count ? 1 : 0) }
-        var limits = connectionLimits
-        limits.total = limits.total.map(share)
-        if limitsKeptConnections { limits.kept = share(limits.kept) }
-        return limits
     }
 
     /// The time that a task for `request` may go without a byte. A request's own time-out applies unless it is the default, which can't be

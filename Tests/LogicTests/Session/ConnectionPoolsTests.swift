@@ -39,7 +39,7 @@ struct ConnectionPoolsTests {
     )
     func shares(count: Int, limit: Int) {
         let settings = Self.settings { ($0.maximumConnections, $0.maximumKeptConnections) = (limit, limit + 1) }
-        let shares = (0..<count).map { settings.connectionLimits(onLoop: $0, of: count) }
+        let shares = (0..<count).map { settings.limits.share(ofLoop: $0, of: count) }
         let totals = shares.compactMap(\.total)
         #expect(totals.reduce(0, +) == limit && shares.map(\.kept).reduce(0, +) == limit + 1)
         #expect((totals.max() ?? 0) - (totals.min() ?? 0) <= 1 && totals.allSatisfy { $0 >= 1 })
@@ -48,8 +48,8 @@ struct ConnectionPoolsTests {
     @Test("Without limits, each pool may keep as many connections as a session with one")
     func withoutLimits() {
         let settings = Self.settings { _ in }
-        #expect(settings.connectionLimits(onLoop: 1, of: 4) == settings.connectionLimits(onLoop: 0, of: 1))
-        #expect(settings.connectionLimits(onLoop: 0, of: 1).total == nil)
+        #expect(settings.limits.share(ofLoop: 1, of: 4) == settings.limits.share(ofLoop: 0, of: 1))
+        #expect(settings.limits.share(ofLoop: 0, of: 1).total == nil)
     }
 
     @Test("A task begins on the pool of its request's origin, and without one on the first")
