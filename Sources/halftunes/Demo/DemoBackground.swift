@@ -53,47 +53,24 @@ struct DemoBackground {
     mutating func run(_ story: inout DemoStory) async {
         let act = DemoAct<Event>(timeLimit: timeLimit)
         defer { act.end() }
-        let report: @Sendable (ChildProcess.Event) -> Void = { [report = act.report] in report(.child($0)) }
-        guard let child = start(report) else { return }
+        guard let child = start(act.report) else { return }
         phase = .downloading(child)
         for await element in act {
-            switch (element, phase) {
-            case (.event(.child(.line(let line))), .downloading(let child)):
-                note(line, of: child)
-            case (.event(.child(.ended(let status))), .downloading):
-                kill.wasKilled = status == nil
-                phase = .alone
-                screen.say("process \(kill.process) was killed; its downloads continue")
-                Task { [state, report = act.report] in
-                    await state.waitForAgentToEnd()
-                    report(.agentEnded)
-                }
-            case (.event(.agentEnded), .alone):
-                kill.isAgentGone = true
-                noteServer()
-                screen.say("they are complete, and no Half Tunes process is running")
-                phase = start(report).map(Phase.delivering) ?? .over
-            case (.event(.child(.line(let line))), .delivering(let child)):
-                screen.say(line, process: child.identifier)
-                let name = items.first { PlainLine(line, about: $0.fileName.printable)?.isDone == true }?.fileName
-                if let name { kill.delivered.insert(name) }
-            case (.event(.child(.ended(let status))), .delivering):
-                kill.nextStatus = status
-                kill.requestsAtEnd = previewRequests.count
-                phase = .over
-            case (.interruption(let claim), _):
-                story.interruption = claim
-            case (.event, _):
-                break
+            switch element {
+            case .event(let event): note(event, act.report)
+            case .interruption(let claim): story.interruption = claim
             }
-            if case .over = phase { break }
-            if story.interruption != nil { break }
+            if isOver || story.interruption != nil { break }
         }
         switch phase {
         case .downloading(let child), .delivering(let child): child.kill()
         case .alone, .over: break
         }
         story.kill = kill
+    }
+
+    private var isOver: Bool {
+        if case .over = phase { true } else { false }
     }
 
     /// Checks the actual state on disk.
@@ -106,8 +83,8 @@ struct DemoBackground {
         }
     }
 
-    private func start(_ report: @escaping @Sendable (ChildProcess.Event) -> Void) -> ChildProcess? {
-        let child = ChildProcess(report: report)
+    private func start(_ report: @escaping @Sendable (Event) -> Void) -> ChildProcess? {
+        let child = ChildProcess { report(.child($0)) }
         do {
             try child.start(command, environment: state.environment)
             return child
@@ -117,8 +94,38 @@ struct DemoBackground {
         }
     }
 
+    // MARK: - Events
+
+    private mutating func note(_ event: Event, _ report: @escaping @Sendable (Event) -> Void) {
+        switch (event, phase) {
+        case (.child(.line(let line)), .downloading(let child)):
+            noteProgress(line, of: child)
+        case (.child(.ended(let status)), .downloading):
+            kill.wasKilled = status == nil
+            screen.say("process \(kill.process) was killed; its downloads continue")
+            phase = .alone
+            Task { [state] in
+                await state.waitForAgentToEnd()
+                report(.agentEnded)
+            }
+        case (.agentEnded, .alone):
+            kill.isAgentGone = true
+            noteServer()
+            screen.say("they are complete, and no Half Tunes process is running")
+            phase = start(report).map(Phase.delivering) ?? .over
+        case (.child(.line(let line)), .delivering(let child)):
+            noteDelivery(line, of: child)
+        case (.child(.ended(let status)), .delivering):
+            kill.nextStatus = status
+            kill.requestsAtEnd = previewRequests.count
+            phase = .over
+        case (.child, .alone), (.child, .over), (.agentEnded, _):
+            break
+        }
+    }
+
     /// Kills the program when all of its downloads are well under way.
-    private mutating func note(_ line: String, of child: ChildProcess) {
+    private mutating func noteProgress(_ line: String, of child: ChildProcess) {
         guard kill.positions.count < items.count else { return }
         kill.process = child.identifier
         for item in items {
@@ -129,6 +136,12 @@ struct DemoBackground {
             screen.say(line, process: child.identifier)
         }
         if kill.positions.count == items.count { child.kill() }
+    }
+
+    private mutating func noteDelivery(_ line: String, of child: ChildProcess) {
+        screen.say(line, process: child.identifier)
+        let done = items.first { PlainLine(line, about: $0.fileName.printable)?.isDone == true }
+        if let done { kill.delivered.insert(done.fileName) }
     }
 
     private var previewRequests: [(path: String, number: Int)] {
