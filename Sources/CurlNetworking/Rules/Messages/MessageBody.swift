@@ -89,6 +89,7 @@ struct MessageBody {
         left == 0 ? .complete : .bytes(left)
     }
 
+    /// Consumes a byte around the chunks.
     private mutating func consume(_ byte: UInt8) throws(Violation) {
         overhead += 1
         guard overhead <= Self.maximumOverhead else {
@@ -97,20 +98,9 @@ struct MessageBody {
         let (isEnd, isReturn) = (byte == UInt8(ascii: "\n"), byte == UInt8(ascii: "\r"))
         switch state {
         case .chunkSize(let size):
-            if let digit = Self.digit(byte) {
-                guard (size ?? 0) <= UInt64(Int64.max) >> 4 else {
-                    throw Violation("A chunk of the response is too large.")
-                }
-                state = .chunkSize((size ?? 0) << 4 | digit)
-            } else if let size, isEnd {
-                begin(size)
-            } else if let size, isReturn || [UInt8(ascii: ";"), UInt8(ascii: " "), UInt8(ascii: "\t")].contains(byte) {
-                state = .chunkExtension(size)
-            } else {
-                throw Violation("A chunk of the response has no size.")
-            }
+            state = try Self.state(after: byte, ofSize: size)
         case .chunkExtension(let size):
-            if isEnd { begin(size) }
+            if isEnd { state = Self.state(ofChunkWith: size) }
         case .chunkEnd:
             guard isEnd || isReturn else { throw Violation("A chunk of the response is longer than it says.") }
             if isEnd { state = .chunkSize(nil) }
@@ -125,8 +115,28 @@ struct MessageBody {
         }
     }
 
-    private mutating func begin(_ size: UInt64) {
-        state = size == 0 ? .trailer(0) : .chunk(size)
+    /// - Parameter size: The size in the digits before `byte`; nil if there are none.
+    private static func state(after byte: UInt8, ofSize size: UInt64?) throws(Violation) -> State {
+        if let digit = digit(byte) {
+            guard (size ?? 0) <= UInt64(Int64.max) >> 4 else {
+                throw Violation("A chunk of the response is too large.")
+            }
+            return .chunkSize((size ?? 0) << 4 | digit)
+        }
+        switch (byte, size) {
+        case (UInt8(ascii: "\n"), let size?):
+            return state(ofChunkWith: size)
+        case (UInt8(ascii: "\r"), let size?), (UInt8(ascii: ";"), let size?), (UInt8(ascii: " "), let size?),
+            (UInt8(ascii: "\t"), let size?):
+            return .chunkExtension(size)
+        default:
+            throw Violation("A chunk of the response has no size.")
+        }
+    }
+
+    /// The state after the line that begins a chunk.
+    private static func state(ofChunkWith size: UInt64) -> State {
+        size == 0 ? .trailer(0) : .chunk(size)
     }
 
     private static func digit(_ byte: UInt8) -> UInt64? {
