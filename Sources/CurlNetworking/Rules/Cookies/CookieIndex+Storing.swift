@@ -33,36 +33,44 @@ extension CookieIndex {
         var added: Set<CookieKey> = []
         var secureRelatives: [String: [StoredCookie]] = [:]
         for cookie in cookies {
-            var new = StoredCookie(cookie)
+            let new = StoredCookie(cookie)
             if !isSecureOrigin {
                 let domain = new.key.domain
                 let relatives = secureRelatives[domain] ?? secureCookies(relatedTo: domain, now: now)
                 secureRelatives[domain] = relatives
                 if relatives.contains(where: { $0.isProtected(from: new) }) { continue }
             }
-            if let older = self[new.key], older.isExpired(at: now) {
-                new.isInStorage = older.isInStorage
-                remove(older.key)
-            }
-            guard !new.isExpired(at: now) else {
-                if let older = remove(new.key) { changes.append(.remove(older)) }
-                continue
-            }
-            if let other = self.cookie(inPlaceOf: new) {
-                if other.isSecure, !isSecureOrigin { continue }
-                remove(other.key)
-                // Removing the new one from the storage also removes this one.
-                if other.isInStorage { new.isInStorage = true }
-            }
-            if let older = self[new.key] {
-                guard !older.equals(new) else { continue }
-                if older.isInStorage { new.isInStorage = true }
-            } else {
-                added.insert(new.key)
-            }
-            changes.append(.set(insert(new).noted))
+            if let change = store(new, &added, isSecureOrigin: isSecureOrigin, now: now) { changes.append(change) }
         }
         return changes + removeExcess(added, isSecureOrigin: isSecureOrigin, now: now)
+    }
+
+    /// Stores a cookie, or removes the one that it expires. Returns nil if nothing changes.
+    private mutating func store(
+        _ cookie: StoredCookie,
+        _ added: inout Set<CookieKey>,
+        isSecureOrigin: Bool,
+        now: Date
+    ) -> CookieChange? {
+        var new = cookie
+        if let older = self[new.key], older.isExpired(at: now) {
+            new.isInStorage = older.isInStorage
+            remove(older.key)
+        }
+        guard !new.isExpired(at: now) else { return remove(new.key).map(CookieChange.remove) }
+        if let other = self.cookie(inPlaceOf: new) {
+            if other.isSecure, !isSecureOrigin { return nil }
+            remove(other.key)
+            // Removing the new one from the storage also removes this one.
+            if other.isInStorage { new.isInStorage = true }
+        }
+        if let older = self[new.key] {
+            guard !older.equals(new) else { return nil }
+            if older.isInStorage { new.isInStorage = true }
+        } else {
+            added.insert(new.key)
+        }
+        return .set(insert(new).noted)
     }
 
     /// - Parameter added: The cookies of the response that weren't there before.
