@@ -27,6 +27,11 @@ extension TaskHandle {
             end(exchange, with: consumer.shown(outcome))
             return post(.completed)
         }
+        complete(consumer)
+    }
+
+    /// Continues the Swift task that waits for the result.
+    private func complete(_ consumer: Consumer) {
         let (result, response, unwanted) = shared.withLock { $0.complete() }
         updateOnLoop { $0.noteProgress() }
         if session.hasTaskDelegate {
