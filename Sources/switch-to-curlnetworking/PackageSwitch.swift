@@ -12,6 +12,10 @@ struct PackageSwitch {
     private let root: URL
     private(set) var changes: [Change] = []
     private(set) var findings: [Finding] = []
+    /// The paths of the files that import this module from now on, relative to the package's root.
+    private var users: [String] = []
+    /// Whether an import is only for where this module is available.
+    private var isConditional = false
 
     /// Not all changes could be written.
     struct Incomplete: Error, CustomStringConvertible {
@@ -40,26 +44,16 @@ struct PackageSwitch {
             throw MissingManifest(description: "There is no Package.swift in \(root.path), so nothing is changed.")
         }
         let editors = manifests.compactMap { Self.text(of: root.appendingPathComponent($0)).map(ManifestEditor.init) }
-        var users: [String] = []
-        var isConditional = false
         let tree = SourceTree(root)
         for file in tree.files where !Self.isManifest(file.lastPathComponent) {
             let path = Self.path(of: file, in: root)
             // A plugin can't depend on a library.
             if editors.contains(where: { $0.target(of: path)?.isPlugin ?? false }) { continue }
-            guard let text = Self.text(of: file) else {
-                findings.append(Finding(file: path, line: nil, text: "can't be read as UTF-8, and is left as it is"))
-                continue
-            }
-            let rewritten = SourceRewriter(text, file: path)
-            findings += rewritten.findings
-            isConditional = isConditional || rewritten.isConditional || rewritten.hasFallback
-            if rewritten.importsOurs { users.append(path) }
-            if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
+            rewrite(file, at: path)
         }
         note(tree.links, "is a link that leads out of the package, and is left as it is: see to what is there")
         note(tree.unreadable, "can't be read, and is left as it is")
-        edit(manifests, for: users, dependency, isConditional: isConditional)
+        edit(manifests, dependency)
         let packages = tree.packages.filter { Self.isToBeSwitched($0, dependency) }
         note(packages, "is a package of its own, and is left as it is: switch it by itself")
         findings += DependencyInspector(root.appendingPathComponent(".build/checkouts")).findings
@@ -74,12 +68,20 @@ struct PackageSwitch {
         return !package.changes.isEmpty
     }
 
-    private mutating func edit(
-        _ manifests: [String],
-        for users: [String],
-        _ dependency: PackageDependency,
-        isConditional: Bool
-    ) {
+    /// - Parameter path: Relative to the package's root.
+    private mutating func rewrite(_ file: URL, at path: String) {
+        guard let text = Self.text(of: file) else {
+            findings.append(Finding(file: path, line: nil, text: "can't be read as UTF-8, and is left as it is"))
+            return
+        }
+        let rewritten = SourceRewriter(text, file: path)
+        findings += rewritten.findings
+        isConditional = isConditional || rewritten.isConditional || rewritten.hasFallback
+        if rewritten.importsOurs { users.append(path) }
+        if rewritten.text != text { changes.append(Change(path: path, old: text, new: rewritten.text)) }
+    }
+
+    private mutating func edit(_ manifests: [String], _ dependency: PackageDependency) {
         for name in manifests {
             guard let text = Self.text(of: root.appendingPathComponent(name)) else { continue }
             let editor = ManifestEditor(text)
