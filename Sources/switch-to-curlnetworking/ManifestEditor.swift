@@ -46,27 +46,31 @@ struct ManifestEditor {
         // Within a target's declaration, `.target(name:)` is a dependency.
         for call in Call.all(of: Set(Self.kinds.keys), isMember: true, in: tokens) where call.name >= end {
             end = call.end
-            guard Self.isDeclaration(call, of: packages, in: tokens), let name = call.string("name", in: tokens),
-                let folders = Self.kinds[tokens[call.name].text]
-            else { continue }
-            var directories = folders.map { "\($0)/\(name)" }
-            if call["path"] != nil {
-                guard let path = call.string("path", in: tokens) else { continue }
-                directories = [Self.normalised(path)]
+            guard Self.isDeclaration(call, of: packages, in: tokens), let target = Self.target(call, in: tokens) else {
+                continue
             }
-            let isPlugin = tokens[call.name].text == "plugin"
-            targets.append(
-                Target(
-                    name: name,
-                    directories: directories,
-                    sources: call.strings("sources", in: tokens)?.map(Self.normalised),
-                    excluded: call.strings("exclude", in: tokens)?.map(Self.normalised) ?? [],
-                    isPlugin: isPlugin,
-                    call: call
-                )
-            )
+            targets.append(target)
         }
         self.targets = targets
+    }
+
+    /// nil if the name or the folder isn't written out.
+    private static func target(_ declaration: Call, in tokens: [Token]) -> Target? {
+        let kind = tokens[declaration.name].text
+        guard let name = declaration.string("name", in: tokens), let folders = kinds[kind] else { return nil }
+        var directories = folders.map { "\($0)/\(name)" }
+        if declaration["path"] != nil {
+            guard let path = declaration.string("path", in: tokens) else { return nil }
+            directories = [normalised(path)]
+        }
+        return Target(
+            name: name,
+            directories: directories,
+            sources: declaration.strings("sources", in: tokens)?.map(normalised),
+            excluded: declaration.strings("exclude", in: tokens)?.map(normalised) ?? [],
+            isPlugin: kind == "plugin",
+            call: declaration
+        )
     }
 
     private static func normalised(_ path: String) -> String {
