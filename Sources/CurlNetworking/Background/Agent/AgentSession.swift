@@ -261,7 +261,12 @@ final class AgentSession: @unchecked Sendable {
         }
         guard !new.isEmpty else { return }
         allowLaunch()
-        let ordered = new.values.sorted { $0.identifier < $1.identifier }
+        begin(new.values.sorted { $0.identifier < $1.identifier })
+        changed()
+    }
+
+    /// Begins new tasks, with what their resume data refers to in the session's folder.
+    private func begin(_ submissions: [TaskSubmission]) {
         do throws(URLError) {
             if tasks.isEmpty {
                 try folder.prepare()
@@ -269,16 +274,15 @@ final class AgentSession: @unchecked Sendable {
             }
             let directory = record.settings.temporaryDirectory
             accept(
-                ordered.map { submission in
+                submissions.map { submission in
                     var record = TaskRecord(submission)
                     record.takeOver(from: directory, to: folder.files)
                     return record
                 }
             )
         } catch {
-            for submission in ordered { refuse(submission, unrecorded: error) }
+            for submission in submissions { refuse(submission, unrecorded: error) }
         }
-        changed()
     }
 
     /// Begins tasks once they are on disk.
