@@ -172,7 +172,8 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
         if case .gathering = connection { write() }
     }
 
-    private func write() {
+    /// Sends as much as the other end has room for.
+    private func sendUnsent() {
         while isOpen, !unsent.isEmpty {
             let bytes = unsent.next()
             let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
@@ -188,6 +189,11 @@ final class MessageChannel<Incoming: Decodable & Sendable, Outgoing: Encodable &
             }
             unsent.sent(count)
         }
+    }
+
+    /// Watches for room as long as something is left to send.
+    private func write() {
+        sendUnsent()
         // A long message's memory isn't kept.
         if unsent.isEmpty {
             unsent.removeAll()
