@@ -16,23 +16,29 @@ struct DemoUpload {
         self.timeLimit = timeLimit
     }
 
+    private var length: Int64 { chapter.bytes ?? 0 }
+
     func run(_ story: inout DemoStory) async throws {
-        let length = chapter.bytes ?? 0
         // The connection lasts until the program knows that it may break.
         let offered = Gate()
         defer { offered.open() }
         let server = try CatalogueServer(recordings: Recordings(cuts: [.init(at: length / 2, after: offered)]))
         defer { server.stop() }
+        var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
+        outcome.receipt = await upload(to: server.url, offered, &story)
+        outcome.requests = server.loopback.requests.map {
+            DemoStory.Upload.Request(method: $0.method, offset: $0.header("Upload-Offset"))
+        }
+        if outcome.receipt != nil { screen.say("\(chapter.item.fileName): the catalogue has all of it") }
+        story.upload = outcome
+    }
+
+    /// Opens `offered` when the upload can be resumed. Returns nil if it failed, or was interrupted.
+    private func upload(to url: URL, _ offered: Gate, _ story: inout DemoStory) async -> Recordings.Receipt? {
         let act = DemoAct<RecordingUpload.Event>(timeLimit: timeLimit)
         defer { act.end() }
-        let upload = RecordingUpload(
-            file,
-            to: server.url,
-            from: FileManager.default.temporaryDirectory,
-            report: act.report
-        )
-        var outcome = DemoStory.Upload(length: length, brokenAt: length / 2)
-        events: for await element in act {
+        let upload = RecordingUpload(file, to: url, from: FileManager.default.temporaryDirectory, report: act.report)
+        for await element in act {
             switch element {
             case .event(.offered):
                 screen.say("\(chapter.item.fileName): the catalogue can resume its upload")
@@ -43,19 +49,13 @@ struct DemoUpload {
                 break
             case .event(.ended(let result)):
                 if case .failure(let error) = result { screen.say("It failed: \(error.localizedDescription)") }
-                outcome.receipt = try? result.get()
-                break events
+                return try? result.get()
             case .interruption(let claim):
                 story.interruption = claim
                 _ = await upload.pause()
-                break events
+                return nil
             }
         }
-        let requests = server.loopback.requests
-        outcome.requests = requests.map {
-            DemoStory.Upload.Request(method: $0.method, offset: $0.header("Upload-Offset"))
-        }
-        if outcome.receipt != nil { screen.say("\(chapter.item.fileName): the catalogue has all of it") }
-        story.upload = outcome
+        return nil
     }
 }
