@@ -99,53 +99,53 @@ struct Runner {
         _ style: Style,
         silentPort: UInt16
     ) -> Command {
-        var words = [tools.client(contender), "--scenario", workload.scenario.rawValue]
-        func add(_ name: String, _ value: (some CustomStringConvertible)?) {
-            if let value {
-                words += ["--\(name)", "\(value)"]
-            }
-        }
-        switch workload.address {
-        case .plain(let path):
-            add("url", server.plain(path))
-        case .trusted(let path):
-            add("url", server.tls(path))
-            add("probe", server.tls(Site.protocolPath))
-        case .closing(let path):
-            add("url", server.closing(path))
-        case .untrusted(let path):
-            add("url", server.tls(path))
-        case .silent:
-            add("url", "http://127.0.0.1:\(silentPort)/")
-        case .sockets(let path):
-            add("url", "http://127.0.0.1:\(sockets.port)\(path)")
-        }
-        if workload.address.needsTrust { words = trust.prefix + words }
-        if let beside = workload.beside {
-            add("beside", workload.address.needsTrust ? server.tls(beside.path) : server.plain(beside.path))
-            add("besides", beside.count)
-        }
-        if workload.rows.contains(where: { $0.measure == .latency }) { add("times", "yes") }
-        add("style", style.rawValue)
-        add("requests", workload.requests[contender])
-        add("in-flight", workload.inFlight)
-        add("expect", workload.expect)
-        add("seconds", workload.seconds)
-        add("size", workload.messageSize)
+        var arguments = Arguments()
+        arguments.add("scenario", workload.scenario.rawValue)
+        addAddress(of: workload, silentPort: silentPort, to: &arguments)
+        if workload.rows.contains(where: { $0.measure == .latency }) { arguments.add("times", "yes") }
+        arguments.add("style", style.rawValue)
+        arguments.add("requests", workload.requests[contender])
+        arguments.add("in-flight", workload.inFlight)
+        arguments.add("expect", workload.expect)
+        arguments.add("seconds", workload.seconds)
+        arguments.add("size", workload.messageSize)
         switch workload.scenario {
-        case .download, .slow, .stream, .background: add("warmup", server.plain(Site.small.path))
+        case .download, .slow, .stream, .background: arguments.add("warmup", server.plain(Site.small.path))
         case .upload:
-            add("warmup", server.plain(Site.small.path))
-            add("file", site.uploadSource.path)
-        case .idle: add("suspend", workload.suspends ? "yes" : "no")
+            arguments.add("warmup", server.plain(Site.small.path))
+            arguments.add("file", site.uploadSource.path)
+        case .idle: arguments.add("suspend", workload.suspends ? "yes" : "no")
         case .get, .files, .handshake, .echo, .deflate, .send, .receive, .sockets, .silence: break
         }
         if contender == .raw {
-            add("buffer", workload.rawBuffer)
+            arguments.add("buffer", workload.rawBuffer)
         } else {
-            add("session", workload.session.rawValue)
-            add("share", workload.share.rawValue)
+            arguments.add("session", workload.session.rawValue)
+            arguments.add("share", workload.share.rawValue)
         }
+        let prefix = workload.address.needsTrust ? trust.prefix : []
+        return Command(prefix + [tools.client(contender)] + arguments.words, environment: environment(of: workload))
+    }
+
+    private func addAddress(of workload: Workload, silentPort: UInt16, to arguments: inout Arguments) {
+        switch workload.address {
+        case .plain(let path): arguments.add("url", server.plain(path))
+        case .trusted(let path):
+            arguments.add("url", server.tls(path))
+            arguments.add("probe", server.tls(Site.protocolPath))
+        case .closing(let path): arguments.add("url", server.closing(path))
+        case .untrusted(let path): arguments.add("url", server.tls(path))
+        case .silent: arguments.add("url", "http://127.0.0.1:\(silentPort)/")
+        case .sockets(let path): arguments.add("url", "http://127.0.0.1:\(sockets.port)\(path)")
+        }
+        if let beside = workload.beside {
+            let isTrusted = workload.address.needsTrust
+            arguments.add("beside", isTrusted ? server.tls(beside.path) : server.plain(beside.path))
+            arguments.add("besides", beside.count)
+        }
+    }
+
+    private func environment(of workload: Workload) -> [String: String] {
         // Caches and cookies of the default configuration go there as well.
         let downloads = site.downloads.path
         var environment = [
@@ -156,7 +156,18 @@ struct Runner {
             environment["MALLOC_TRIM_THRESHOLD_"] = "1073741824"
             environment["MALLOC_MMAP_THRESHOLD_"] = "1073741824"
         }
-        return Command(words, environment: environment)
+        return environment
+    }
+
+    /// The client's options, as it reads them.
+    private struct Arguments {
+        private(set) var words: [String] = []
+
+        /// Leaves out what is nil.
+        mutating func add(_ name: String, _ value: (some CustomStringConvertible)?) {
+            guard let value else { return }
+            words += ["--\(name)", "\(value)"]
+        }
     }
 
     /// The file that the server has written must be as long as the one that was sent.
