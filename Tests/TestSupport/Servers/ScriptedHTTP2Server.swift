@@ -187,6 +187,15 @@ package final class ScriptedHTTP2Server: Sendable {
         private func write(_ bytes: Data) -> Bool { BlockingSocket.send(bytes, to: socket) }
 
         /// nil if the connection is over.
+        func readFrame() -> Frame? {
+            guard let head = read(9) else { return nil }
+            let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
+            let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
+            guard let payload = read(length) else { return nil }
+            return Frame(type: FrameType(rawValue: head[3]), flags: head[4], stream: stream, payload: payload)
+        }
+
+        /// nil if the connection is over.
         func read(_ count: Int) -> Data? {
             var data = Data(count: count)
             var offset = 0
@@ -199,6 +208,14 @@ package final class ScriptedHTTP2Server: Sendable {
             }
             return data
         }
+    }
+
+    private struct Frame {
+        /// nil for one of another kind.
+        let type: FrameType?
+        let flags: UInt8
+        let stream: UInt32
+        let payload: Data
     }
 
     package enum FrameType: UInt8, Sendable {
@@ -227,29 +244,27 @@ package final class ScriptedHTTP2Server: Sendable {
         var settings = Self.maximumStreamsSetting.bigEndianBytes + maximumStreams.bigEndianBytes
         if let window { settings += Self.windowSetting.bigEndianBytes + window.bigEndianBytes }
         connection.send(.settings, settings)
-        while let head = connection.read(9) {
-            let length = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
-            let flags = head[4]
-            let stream = head[5...].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
-            guard let payload = connection.read(length) else { return }
-            let type = FrameType(rawValue: head[3])
-            switch type {
-            case .headers where flags & Self.endHeaders != 0, .continuation where flags & Self.endHeaders != 0:
-                answer(connection, stream)
-            case .data:
-                received(payload, connection, stream)
-            case .settings where flags & Self.acknowledgement == 0:
-                connection.send(.settings, flags: Self.acknowledgement)
-            case .ping where flags & Self.acknowledgement == 0:
-                connection.send(.ping, flags: Self.acknowledgement, payload)
-            default:
-                break
-            }
-            if type == .resetStream {
-                connection.streams.withLock { $0.removeValue(forKey: stream) }?.end.open()
-            } else if type == .headers || type == .data, flags & Self.endStream != 0 {
-                connection.streams.withLock { $0[stream] }?.end.open()
-            }
+        while let frame = connection.readFrame() { received(frame, connection) }
+    }
+
+    private func received(_ frame: Frame, _ connection: Connection) {
+        switch frame.type {
+        case .headers where frame.flags & Self.endHeaders != 0,
+            .continuation where frame.flags & Self.endHeaders != 0:
+            answer(connection, frame.stream)
+        case .data:
+            received(frame.payload, connection, frame.stream)
+        case .settings where frame.flags & Self.acknowledgement == 0:
+            connection.send(.settings, flags: Self.acknowledgement)
+        case .ping where frame.flags & Self.acknowledgement == 0:
+            connection.send(.ping, flags: Self.acknowledgement, frame.payload)
+        default:
+            break
+        }
+        if frame.type == .resetStream {
+            connection.streams.withLock { $0.removeValue(forKey: frame.stream) }?.end.open()
+        } else if frame.type == .headers || frame.type == .data, frame.flags & Self.endStream != 0 {
+            connection.streams.withLock { $0[frame.stream] }?.end.open()
         }
     }
 
