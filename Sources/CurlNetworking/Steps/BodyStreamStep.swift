@@ -62,8 +62,11 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         case .found: return .pass
         case .asking, .findingEnd: return .wait
         case .failed(let error): return .fail(error)
-        case .needed: break
+        case .needed: return find(attempt, context)
         }
+    }
+
+    private func find(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
         // Connecting failed, or led to a question, before anything of the stream was read.
         if attempt == .repeated, let unread {
             state = .found(unread)
