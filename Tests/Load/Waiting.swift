@@ -9,8 +9,8 @@ enum Waiting {
 
     static func measure(_ server: LoadServer, _ size: Load.Size, _ report: inout Report) async throws {
         for (name, isTimer) in [("for a place at the host", false), ("for their begin date", true)] {
-            let few = await leastCosts(beside: size.fewTasks, server, isTimer)
-            let many = await leastCosts(beside: size.manyTasks, server, isTimer)
+            let few = await leastCosts(beside: size.fewTasks, server, isTimer: isTimer)
+            let many = await leastCosts(beside: size.manyTasks, server, isTimer: isTimer)
             let counts = "\(size.manyTasks) ÷ \(size.fewTasks) tasks that wait \(name)"
             guard size.isTimed else { continue }
             report.add("a task more, beside \(size.fewTasks) that wait \(name)", "\(Int(few.start)) µs")
@@ -24,11 +24,11 @@ enum Waiting {
     private static func leastCosts(
         beside count: Int,
         _ server: LoadServer,
-        _ isTimer: Bool
+        isTimer: Bool
     ) async -> (start: Double, cancel: Double) {
         var least = (start: Double.infinity, cancel: Double.infinity)
         for _ in 0..<rounds {
-            let costs = await costs(beside: count, server, isTimer)
+            let costs = await costs(beside: count, server, isTimer: isTimer)
             least = (min(least.start, costs.start), min(least.cancel, costs.cancel))
         }
         return least
@@ -38,7 +38,7 @@ enum Waiting {
     private static func costs(
         beside count: Int,
         _ server: LoadServer,
-        _ isTimer: Bool
+        isTimer: Bool
     ) async -> (start: Double, cancel: Double) {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpMaximumConnectionsPerHost = 1

@@ -110,7 +110,7 @@ struct TaskStateMachineTests {
         var commands: [Command]
         var after: Activity
 
-        init(_ point: Point, _ needsLoop: Bool, _ commands: [Command], _ after: Activity) {
+        init(_ point: Point, needsLoop: Bool, _ commands: [Command], _ after: Activity) {
             self.point = point
             self.needsLoop = needsLoop
             self.commands = commands
@@ -121,12 +121,12 @@ struct TaskStateMachineTests {
     }
 
     static let resuming = [
-        Case(.new, true, [.advance], .queued),
-        Case(.queued, false, [], .queued),
-        Case(.transferring, false, [], .running),
-        Case(.paused, true, [.setPaused(false)], .running),
-        Case(.finished, false, [], .busy),
-        Case(.completed, false, [], .busy),
+        Case(.new, needsLoop: true, [.advance], .queued),
+        Case(.queued, needsLoop: false, [], .queued),
+        Case(.transferring, needsLoop: false, [], .running),
+        Case(.paused, needsLoop: true, [.setPaused(false)], .running),
+        Case(.finished, needsLoop: false, [], .busy),
+        Case(.completed, needsLoop: false, [], .busy),
     ]
 
     @Test("resume() does what it should at every point", arguments: resuming)
@@ -139,12 +139,12 @@ struct TaskStateMachineTests {
     }
 
     static let suspending = [
-        Case(.new, false, [], .ready),
-        Case(.queued, true, [.leavePlace], .ready),
-        Case(.transferring, true, [.setPaused(true)], .paused),
-        Case(.paused, false, [], .paused),
-        Case(.finished, false, [], .busy),
-        Case(.completed, false, [], .busy),
+        Case(.new, needsLoop: false, [], .ready),
+        Case(.queued, needsLoop: true, [.leavePlace], .ready),
+        Case(.transferring, needsLoop: true, [.setPaused(true)], .paused),
+        Case(.paused, needsLoop: false, [], .paused),
+        Case(.finished, needsLoop: false, [], .busy),
+        Case(.completed, needsLoop: false, [], .busy),
     ]
 
     @Test("suspend() does what it should at every point", arguments: suspending)
@@ -177,12 +177,12 @@ struct TaskStateMachineTests {
     }
 
     static let fallingBehind = [
-        Case(.new, true, [], .ready),
-        Case(.queued, true, [], .queued),
-        Case(.transferring, true, [.setPaused(true)], .paused),
-        Case(.paused, true, [], .paused),
-        Case(.finished, false, [], .busy),
-        Case(.completed, false, [], .busy),
+        Case(.new, needsLoop: true, [], .ready),
+        Case(.queued, needsLoop: true, [], .queued),
+        Case(.transferring, needsLoop: true, [.setPaused(true)], .paused),
+        Case(.paused, needsLoop: true, [], .paused),
+        Case(.finished, needsLoop: false, [], .busy),
+        Case(.completed, needsLoop: false, [], .busy),
     ]
 
     @Test("A consumer that falls behind pauses a running transfer only", arguments: fallingBehind)

@@ -62,7 +62,8 @@ enum Child {
             }
         let isKilled = try await wait(for: process, limit: limit)
         let (events, isComplete) = Log.read(directory.appendingPathComponent(logName))
-        return Run(ending: ending(process, isKilled, isComplete, output), timeline: Timeline(events))
+        let ending = ending(process, isKilled: isKilled, isComplete: isComplete, output)
+        return Run(ending: ending, timeline: Timeline(events))
     }
 
     /// Returns whether it had to be killed.
@@ -90,7 +91,12 @@ enum Child {
         return isKilled.withLock { $0 }
     }
 
-    private static func ending(_ process: Process, _ isKilled: Bool, _ isComplete: Bool, _ output: URL) -> Run.Ending {
+    private static func ending(
+        _ process: Process,
+        isKilled: Bool,
+        isComplete: Bool,
+        _ output: URL
+    ) -> Run.Ending {
         if isComplete { return .completed }
         if isKilled { return .hung }
         let words = (try? String(contentsOf: output, encoding: .utf8)) ?? ""

@@ -104,7 +104,7 @@ package final class ScriptedFTPServer: Sendable {
                     continue
                 }
                 guard send(opening, to: connection) else { return }
-                transfer(words.first == "STOR", offset, listener)
+                transfer(isStoring: words.first == "STOR", from: offset, over: listener)
                 offset = 0
                 guard answer("226", "226 Done", connection) else { return }
                 continue
@@ -115,7 +115,7 @@ package final class ScriptedFTPServer: Sendable {
         }
     }
 
-    private func transfer(_ isStoring: Bool, _ offset: Int, _ listener: Int32) {
+    private func transfer(isStoring: Bool, from offset: Int, over listener: Int32) {
         let descriptor = accept(listener, nil, nil)
         guard descriptor >= 0 else { return }
         sockets.keep(descriptor)
