@@ -20,7 +20,7 @@ struct CapturedConnectionTests {
         _ = fcntl(sockets.near, F_SETFL, fcntl(sockets.near, F_GETFL) | O_NONBLOCK)
         tls = try TLSPair(TLSServerEnd())
         guard try tls.shakeHands() == .done else { throw TLSServerEnd.Failure() }
-        connection = try #require(CapturedConnection(sockets.near, tls.client, surplus: Data()))
+        connection = try #require(CapturedConnection(sockets.near, tls: tls.client, surplus: Data()))
     }
 
     /// A record of the server's.
@@ -129,7 +129,7 @@ struct CapturedConnectionTests {
             throw POSIXError(.ECONNREFUSED)
         }
         _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
-        return (try #require(CapturedConnection(socket, nil, surplus: Data())), accept(listener, nil, nil))
+        return (try #require(CapturedConnection(socket, tls: nil, surplus: Data())), accept(listener, nil, nil))
     }
 
     /// Writes a byte. True if that fails.

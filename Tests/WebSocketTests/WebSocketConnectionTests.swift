@@ -226,7 +226,7 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
             let connection = WebSocketConnection(
                 channel,
                 exchange,
-                compression,
+                compression: compression,
                 after: [],
                 closeTimeout: .seconds(10),
                 loop: ChannelRig.loop,

@@ -30,9 +30,9 @@ final class ConnectionPool: @unchecked Sendable {
     private(set) lazy var connectivityWaiters = ConnectivityWaiters(loop: loop)
 
     init(
-        _ index: Int,
+        index: Int,
         on loop: EventLoop,
-        _ settings: SessionSettings,
+        settings: SessionSettings,
         limits: ConnectionLimits,
         deliveryQueue: DeliveryQueue
     ) {

@@ -17,9 +17,9 @@ final class ConnectionPools: Sendable {
         let binding = OriginBinding(loops: loops.count)
         let pools = loops.indices.map { index in
             ConnectionPool(
-                index,
+                index: index,
                 on: loops[index],
-                settings,
+                settings: settings,
                 limits: settings.limits.share(ofLoop: index, of: loops.count),
                 deliveryQueue: deliveryQueue
             )

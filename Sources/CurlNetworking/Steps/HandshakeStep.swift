@@ -19,8 +19,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         /// The task's delegates at the time of the question; nil once it has others.
         private weak var delegates: DelegateSet?
 
-        init(_ subject: HandshakeCoordinator.Subject, _ url: URL?, in scope: HandshakeScope, _ context: any StepContext)
-        {
+        init(_ subject: HandshakeCoordinator.Subject, url: URL?, in scope: HandshakeScope, _ context: any StepContext) {
             self.subject = subject
             self.url = url
             self.scope = scope
@@ -48,7 +47,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
             let scope = context.pool.handshakes.existing(of: decider),
             let subject = scope.coordinator.pendingSubject(at: ticket.origin)
         else { return .pass }
-        let pending = Pending(subject, context.request?.url, in: scope, context)
+        let pending = Pending(subject, url: context.request?.url, in: scope, context)
         self.pending = pending
         hold = scope.hold()
         _ = scope.coordinator.enter(self, about: subject)
@@ -104,7 +103,7 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
         hold = scope.hold()
         // Another task may have got its answer during this one's handshake.
         guard !scope.coordinator.hasDecided(subject) else { return .again }
-        let pending = Pending(subject, request.url, in: scope, context)
+        let pending = Pending(subject, url: request.url, in: scope, context)
         self.pending = pending
         if scope.coordinator.enter(self, about: subject) { ask(pending, context) }
         return .wait

@@ -92,7 +92,7 @@ struct Steps {
     ) throws(URLError) -> TransferPlan {
         let plan = try TransferPlan(
             request,
-            context.ticket,
+            ticket: context.ticket,
             body: body,
             settings: context.session.settings,
             keepsCredentials: context.mayCarrySessionCredentials(request)

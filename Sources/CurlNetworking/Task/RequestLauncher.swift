@@ -14,7 +14,7 @@ struct RequestLauncher {
     func makeTransfer(for request: URLRequest) throws(URLError) -> any Transfer {
         guard let ticket = loader.ticket else {
             let settings = loader.session.settings
-            let plan = try TransferPlan(request, nil, body: nil, settings: settings, keepsCredentials: false)
+            let plan = try TransferPlan(request, ticket: nil, body: nil, settings: settings, keepsCredentials: false)
             return try TransferFactory.make(plan, in: environment(of: request), bufferSize: 0)
         }
         let (handle, steps) = (loader.handle, loader.steps)

@@ -22,7 +22,7 @@ final class TransferPlan {
     /// - Parameter keepsCredentials: Whether the session's own credentials may be sent: only to the origin that the task was made for.
     init(
         _ request: URLRequest,
-        _ ticket: Admission.Ticket?,
+        ticket: Admission.Ticket?,
         body: (any RequestBody)?,
         settings: SessionSettings,
         keepsCredentials: Bool

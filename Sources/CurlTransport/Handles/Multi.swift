@@ -82,7 +82,7 @@ package final class Multi {
     private func openHandle() throws(TransferFailure) -> UnsafeMutableRawPointer {
         if let pointer = handle?.usable { return pointer }
         // A broken handle is about to be closed.
-        guard !hasHandle, let handle = MultiHandle(for: self, limits, quirks) else {
+        guard !hasHandle, let handle = MultiHandle(for: self, limits: limits, quirks: quirks) else {
             throw TransferFailure(code: .outOfMemory, text: CurlCode.outOfMemory.text, systemErrno: ENOMEM)
         }
         self.handle = handle

@@ -14,7 +14,7 @@ struct MultiHandle {
     private(set) var isBroken = false
 
     /// nil if libcurl is out of memory.
-    init?(for multi: Multi, _ limits: ConnectionLimits, _ quirks: CurlQuirks) {
+    init?(for multi: Multi, limits: ConnectionLimits, quirks: CurlQuirks) {
         guard let pointer = curl_multi_init() else { return nil }
         self.pointer = pointer
         tlsSessions = quirks.keepsTLSSessionsPerHandle ? TLSSessionCache() : nil

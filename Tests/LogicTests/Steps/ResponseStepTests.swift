@@ -285,7 +285,7 @@ struct CacheStepUploadTests {
         try rig.enter(owner)
         let plan = try TransferPlan(
             request,
-            rig.ticket,
+            ticket: rig.ticket,
             body: DataBody(Data(count: 1000)),
             settings: rig.session.settings,
             keepsCredentials: true

@@ -73,7 +73,13 @@ final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unche
     /// A plan for the current request as the step completes it.
     func plan(with step: any Step) throws -> TransferPlan {
         let request = try #require(request)
-        let plan = try TransferPlan(request, ticket, body: nil, settings: session.settings, keepsCredentials: true)
+        let plan = try TransferPlan(
+            request,
+            ticket: ticket,
+            body: nil,
+            settings: session.settings,
+            keepsCredentials: true
+        )
         try step.encode(plan, self)
         return plan
     }

@@ -22,7 +22,7 @@ struct UploadStepTests {
         let request = try #require(rig.request)
         let plan = try TransferPlan(
             request,
-            rig.ticket,
+            ticket: rig.ticket,
             body: body,
             settings: rig.session.settings,
             keepsCredentials: true
@@ -71,7 +71,7 @@ struct UploadStepTests {
         func plan(_ body: (any RequestBody)?) throws -> TransferPlan {
             let request = try #require(rig.request)
             let settings = rig.session.settings
-            return try TransferPlan(request, rig.ticket, body: body, settings: settings, keepsCredentials: true)
+            return try TransferPlan(request, ticket: rig.ticket, body: body, settings: settings, keepsCredentials: true)
         }
         let creation = try plan(DataBody(Data(count: 1000)))
         try step.encode(creation, rig)

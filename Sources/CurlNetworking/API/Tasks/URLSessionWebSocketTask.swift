@@ -154,7 +154,7 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// Closes the web socket with any status, such as one defined by the program. An addition of this module.
     public func cancel(withStatus status: Int, reason: Data?) {
-        if exchange?.close(WebSocketClosing(sending: status, reason)) == false { cancel() }
+        if exchange?.close(WebSocketClosing(sending: status, reason: reason)) == false { cancel() }
     }
 
     /// The status of the server's close frame or, before that has arrived, of the task's own. `.abnormalClosure` if an open web socket's

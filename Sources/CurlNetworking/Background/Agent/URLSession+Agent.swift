@@ -15,7 +15,7 @@ extension URLSession {
             session: core,
             request: request,
             body: .file(file.url),
-            upload: resource.map { .success(UploadResumption(request, file, at: $0)) },
+            upload: resource.map { .success(UploadResumption(request, file: file, at: $0)) },
             consumer: .delegate,
             makeSteps: { Steps($0, $1, ownCookies: cookies, ownFile: file) }
         )

@@ -130,7 +130,7 @@ extension BackgroundClient {
         guard isFree || core.isValid else { return }
         let identifier = isFree ? wanted : core.makeTaskIdentifier()
         core.reserveTaskIdentifiers(through: identifier)
-        let engine = BackgroundEngine(identifier: identifier, self, in: core, listing)
+        let engine = BackgroundEngine(identifier: identifier, client: self, in: core, listing: listing)
         let task =
             listing.submission.kind == .download
             ? URLSessionDownloadTask(engine: engine) : URLSessionUploadTask(engine: engine)

@@ -63,10 +63,10 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
 
     init(
         identifier: Int,
-        _ client: BackgroundClient,
+        client: BackgroundClient,
         in session: SessionCore,
-        _ request: URLRequest?,
-        _ kind: TaskSubmission.Kind,
+        request: URLRequest?,
+        kind: TaskSubmission.Kind,
         resumeData: Data? = nil,
         upload: UploadResumption? = nil
     ) {
@@ -86,7 +86,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     }
 
     /// A task that an earlier program made.
-    init(identifier: Int, _ client: BackgroundClient, in session: SessionCore, _ listing: TaskListing) {
+    init(identifier: Int, client: BackgroundClient, in session: SessionCore, listing: TaskListing) {
         let submission = listing.submission
         self.identifier = identifier
         self.session = session

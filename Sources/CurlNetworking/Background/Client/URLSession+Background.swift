@@ -40,10 +40,10 @@ extension URLSession {
             let (client, kind) = try findAgent(forTaskOf: request, consumer, body)
             return BackgroundEngine(
                 identifier: identifier,
-                client,
+                client: client,
                 in: core,
-                request,
-                kind,
+                request: request,
+                kind: kind,
                 resumeData: resumeData,
                 upload: upload
             )

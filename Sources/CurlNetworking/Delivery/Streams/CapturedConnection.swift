@@ -39,7 +39,7 @@ final class CapturedConnection: @unchecked Sendable {
     }
 
     /// nil if no descriptors are left. The caller still owns `socket`.
-    init?(_ socket: Int32, _ tls: TLSClient?, surplus: Data) {
+    init?(_ socket: Int32, tls: TLSClient?, surplus: Data) {
         let descriptor = fcntl(socket, F_DUPFD_CLOEXEC, 0)
         guard descriptor >= 0 else { return nil }
         self.descriptor = descriptor

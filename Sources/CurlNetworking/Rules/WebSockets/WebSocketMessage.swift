@@ -37,7 +37,7 @@ struct WebSocketClosing: Equatable, Sendable {
     /// `code`, or what stands for none (RFC 6455 §7.4.1).
     var status: Int { code ?? 1005 }
 
-    init(_ code: Int?, _ reason: Data = Data()) {
+    init(_ code: Int?, reason: Data = Data()) {
         (self.code, self.reason) = (code, reason)
     }
 
@@ -56,17 +56,17 @@ struct WebSocketClosing: Equatable, Sendable {
         guard String(validating: reason, as: UTF8.self) != nil else {
             throw WebSocketViolation(.invalidPayload, "The reason in a close frame is not UTF-8.")
         }
-        self.init(code, reason)
+        self.init(code, reason: reason)
     }
 
     /// A close frame that a program asks for: a status that must not be sent is left out, with its reason, and a reason is cut off where
     /// it isn't UTF-8 or becomes too long.
-    init(sending code: Int, _ reason: Data?) {
+    init(sending code: Int, reason: Data?) {
         guard Self.mayBeSent(code) else {
             self.init(nil)
             return
         }
-        self.init(code, Self.sendable(reason ?? Data()))
+        self.init(code, reason: Self.sendable(reason ?? Data()))
     }
 
     var payload: [UInt8] {

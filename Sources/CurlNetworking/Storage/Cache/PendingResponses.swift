@@ -31,7 +31,7 @@ final class PendingResponses: Sendable {
             state.pending[key, default: Pending()].count += 1
             return state.lastNumber
         }
-        return PendingResponse(key, number, self)
+        return PendingResponse(key: key, number: number, in: self)
     }
 
     /// Outdates what is on its way for `key`. Returns true if one that was on its way at the same time has been stored: it is outdated,
@@ -90,7 +90,7 @@ final class PendingResponse: Sendable {
     private let number: Int
     private let responses: PendingResponses
 
-    fileprivate init(_ key: String, _ number: Int, _ responses: PendingResponses) {
+    fileprivate init(key: String, number: Int, in responses: PendingResponses) {
         (self.key, self.number, self.responses) = (key, number, responses)
     }
 

@@ -110,7 +110,7 @@ struct UploadResumption: Sendable {
     }
 
     /// The upload of an unchanged file. How much the server has is not known.
-    init(_ request: URLRequest, _ file: UploadedFile, at resource: UploadResource) {
+    init(_ request: URLRequest, file: UploadedFile, at resource: UploadResource) {
         self.request = request
         self.resource = resource
         acknowledged = 0

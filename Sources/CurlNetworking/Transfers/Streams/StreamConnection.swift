@@ -398,7 +398,7 @@ extension StreamConnection: StreamCarrier {
             return fail(error)
         }
         guard !site.isEncrypted, let socket = channel.descriptor,
-            let connection = CapturedConnection(socket, tls, surplus: surplus)
+            let connection = CapturedConnection(socket, tls: tls, surplus: surplus)
         else {
             let description =
                 "The connection can't be taken from libcurl, which speaks TLS on it, or there are no descriptors left."

@@ -54,7 +54,7 @@ final class WebSocketConnection {
     init(
         _ channel: Channel,
         _ exchange: WebSocketExchange,
-        _ compression: WebSocketCompression?,
+        compression: WebSocketCompression?,
         after bytes: [UInt8],
         closeTimeout: Duration,
         loop: EventLoop,

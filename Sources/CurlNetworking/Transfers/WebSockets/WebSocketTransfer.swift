@@ -190,7 +190,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         let connection = WebSocketConnection(
             channel,
             exchange,
-            agreement.compression,
+            compression: agreement.compression,
             after: rest,
             closeTimeout: setup.closeTimeout,
             loop: loop,

@@ -130,7 +130,7 @@ struct WebSocketAssemblerTests {
         #expect(events([Frame(0x88, [3, 0xE8])]).events == [.close(WebSocketClosing(1000))])
         #expect(
             events([Frame(0x88, [3, 0xE9] + Array("bye".utf8))]).events
-                == [.close(WebSocketClosing(1001, Data("bye".utf8)))]
+                == [.close(WebSocketClosing(1001, reason: Data("bye".utf8)))]
         )
         #expect(events([Frame(0x88, [3])]).violation?.status == .protocolError)
         #expect(events([Frame(0x88, [3, 0xE8, 0xFF])]).violation?.status == .invalidPayload)

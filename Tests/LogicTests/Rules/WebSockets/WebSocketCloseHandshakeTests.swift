@@ -9,7 +9,7 @@ struct WebSocketCloseHandshakeTests {
     private typealias Handshake = WebSocketCloseHandshake
 
     private let normal = WebSocketClosing(1000)
-    private let away = WebSocketClosing(1001, Data("bye".utf8))
+    private let away = WebSocketClosing(1001, reason: Data("bye".utf8))
     private let violation = WebSocketViolation(.invalidPayload, "bad")
 
     private func make() -> Handshake { Handshake(closeTimeout: .seconds(10), disconnectTimeout: .seconds(1)) }
@@ -126,12 +126,12 @@ struct WebSocketCloseHandshakeTests {
 
     @Test("A status and reason that a program asks to send are made sendable")
     func sendable() {
-        #expect(WebSocketClosing(sending: 1000, Data("a".utf8)).payload == [3, 0xE8, 0x61])
+        #expect(WebSocketClosing(sending: 1000, reason: Data("a".utf8)).payload == [3, 0xE8, 0x61])
         for code in [0, 1004, 1005, 1006, 1015, 2999, 5000, -1, 70000] {
-            #expect(WebSocketClosing(sending: code, Data("a".utf8)).payload == [])
+            #expect(WebSocketClosing(sending: code, reason: Data("a".utf8)).payload == [])
         }
-        let long = WebSocketClosing(sending: 4000, Data(String(repeating: "€", count: 60).utf8))
+        let long = WebSocketClosing(sending: 4000, reason: Data(String(repeating: "€", count: 60).utf8))
         #expect(long.reason == Data(String(repeating: "€", count: 41).utf8))
-        #expect(WebSocketClosing(sending: 1000, Data([0xFF])).reason.isEmpty)
+        #expect(WebSocketClosing(sending: 1000, reason: Data([0xFF])).reason.isEmpty)
     }
 }
