@@ -6,8 +6,9 @@ import Foundation
 /// Always a `Loader`; with the protocol, its clocks depend on nothing else of it.
 protocol ClocksOwner: AnyObject {
     var loop: EventLoop { get }
-    /// The time at which the current transfer will have been idle too long; nil while the idle clock is stopped.
-    var idleEnd: MonotonicTime? { get }
+    /// The time at which the current transfer will have been idle too long, if the delegate last decided at `lastAnswer`; nil while the
+    /// idle clock is stopped.
+    func idleEnd(after lastAnswer: MonotonicTime?) -> MonotonicTime?
     /// Restarts the idle clock, if a transfer is running.
     func restartIdleClock()
     /// Whether the resource clock should run: not before a begin date, nor once the whole response has arrived. nil before the task was
@@ -51,7 +52,7 @@ struct Clocks {
     /// Sets the deadline to the earlier of the two clocks' ends.
     func arm(_ owner: any ClocksOwner) {
         guard let deadline else { return }
-        let (idleEnd, resourceEnd) = (owner.idleEnd, resource?.end)
+        let (idleEnd, resourceEnd) = (owner.idleEnd(after: lastAnswer), resource?.end)
         let earlier = if let idleEnd, let resourceEnd { min(idleEnd, resourceEnd) } else { idleEnd ?? resourceEnd }
         if let end = earlier {
             owner.loop.schedule(deadline, at: end)
@@ -66,7 +67,7 @@ struct Clocks {
         // Accounts for a suspension that the loop hasn't seen yet, and for the end of the response, which isn't reported to the clock.
         if let runs = owner.runsResourceClock { setRunning(runs, owner) }
         if let end = resource?.end, end <= now { return .resource }
-        if let end = owner.idleEnd, end <= now { return .idle }
+        if let end = owner.idleEnd(after: lastAnswer), end <= now { return .idle }
         arm(owner)
         return .none
     }

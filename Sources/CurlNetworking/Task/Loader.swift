@@ -289,11 +289,11 @@ extension Loader: ClocksOwner {
         phase.hasWholeResponse || steps.arePutOff ? false : handle.shared.withLock { $0.machine.runsResourceClock }
     }
 
-    var idleEnd: MonotonicTime? {
+    func idleEnd(after lastAnswer: MonotonicTime?) -> MonotonicTime? {
         guard let transfer = phase.transfer, let lastActivity = transfer.lastActivity, let request,
             !transfer.isPaused, transferMayDeliver(transfer)
         else { return nil }
-        return max(lastActivity, clocks.lastAnswer ?? lastActivity) + session.settings.idleTimeout(for: request)
+        return max(lastActivity, lastAnswer ?? lastActivity) + session.settings.idleTimeout(for: request)
     }
 
     private func checkClocks() {
@@ -310,7 +310,7 @@ extension Loader: ClocksOwner {
 
     private func idleTimeIsUp() {
         clocks.lastAnswer = handle.lastAnswer(at: loop.now)
-        guard let end = idleEnd, end <= loop.now, let transfer = phase.transfer, let request,
+        guard let end = idleEnd(after: clocks.lastAnswer), end <= loop.now, let transfer = phase.transfer, let request,
             !transfer.restartIdleClockIfMoved()
         else { return rearmClocks() }
         transfer.timedOut()

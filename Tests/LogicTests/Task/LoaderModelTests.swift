@@ -180,7 +180,7 @@ private final class LoaderModel: @unchecked Sendable {
     func holdAndRelease() -> [Moment] {
         guard let loader = handle.loader, case .transferring(let transferring) = loader.phase else { return [] }
         func moment() -> Moment {
-            Moment(isPaused: transferring.transfer.isPaused, mayTimeOut: loader.idleEnd != nil)
+            Moment(isPaused: transferring.transfer.isPaused, mayTimeOut: loader.idleEnd(after: nil) != nil)
         }
         var moments = [moment()]
         let held = HoldToken()
