@@ -29,13 +29,13 @@ struct Steps {
         beginDate = task.isPutOff ? BeginDateStep() : nil
         bodyFile = task.file.map { BodyFileStep($0, expecting: ownFile) }
         bodyStream = task.maySendStream ? BodyStreamStep() : nil
-        upload = task.upload.flatMap { try? $0.get() }
+        upload = task.upload
         redirect = RedirectStep()
         authentication = AuthenticationStep(isForChannel: task.webSocket != nil)
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         var all: [any Step] = []
         all.reserveCapacity(14)
-        if case .failure(let error) = task.upload { all.append(RefusalStep(error)) }
+        if let refusal = task.refusal { all.append(RefusalStep(refusal)) }
         if let beginDate { all.append(beginDate) }
         if let webSocket = task.webSocket { all.append(WebSocketStep(webSocket)) }
         if settings.hasProtocols, task.webSocket == nil { all.append(ProtocolClassStep()) }
@@ -168,8 +168,10 @@ extension Steps {
         var file: URL?
         /// Whether its request has a stream, or may be replaced by one that has.
         var maySendStream = false
-        /// For an upload; a failure if the program's resume data can't be used.
-        var upload: Result<UploadStep, URLError>?
+        /// For an upload.
+        var upload: UploadStep?
+        /// Why the task can't be done: no other step may touch a request without a URL, or has an upload whose resume data can't be used.
+        var refusal: URLError?
         /// What a web socket exchanges.
         var webSocket: WebSocketExchange?
     }

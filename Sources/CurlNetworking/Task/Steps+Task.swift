@@ -12,10 +12,14 @@ extension Steps.Facts {
         if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         file = handle.body.file
         maySendStream = handle.body.isStream || hasDelegate || settings.hasProtocols
-        if let resumption = handle.upload {
-            upload = resumption.map { UploadStep(offering: settings.uploadVersion, resuming: $0) }
-        } else if handle.body.isUpload, let version = settings.uploadVersion {
-            upload = .success(UploadStep(offering: version))
+        switch handle.upload {
+        case .success(let resumption): upload = UploadStep(offering: settings.uploadVersion, resuming: resumption)
+        case .failure(let error): refusal = error
+        case nil:
+            if handle.body.isUpload, let version = settings.uploadVersion { upload = UploadStep(offering: version) }
+        }
+        if let request = handle.originalRequest, request.url == nil {
+            refusal = URLError(.unsupportedURL, url: nil, "The request has no URL.")
         }
         if case .webSocket(let exchange) = consumer { webSocket = exchange }
     }

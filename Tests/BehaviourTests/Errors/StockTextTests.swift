@@ -41,16 +41,26 @@ struct StockTextTests {
         #expect(error.code == .httpTooManyRedirects && error.localizedDescription == "too many HTTP redirects")
     }
 
-    @Test("A request without a URL is an unsupported one, with every kind of task")
-    func withoutURL() async throws {
+    @Test(
+        "A request without a URL is an unsupported one, with every kind of task, whatever the session would add to it",
+        arguments: [false, true]
+    )
+    func withoutURL(hasClasses: Bool) async throws {
         var request = URLRequest(url: URL(fileURLWithPath: "/"))
+        // Foundation traps on any change of a request without a URL.
+        request.allHTTPHeaderFields = ["X-Field": "1", "x-field": "2"]
         request.url = nil
         let delegate = RecordingDelegate()
-        let session = URLSession.forTest(delegate: delegate)
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.protocolClasses = hasClasses ? [MockProtocol.self] : []
+            $0.httpAdditionalHeaders = ["X-Other": "3"]
+        }
         defer { session.invalidateAndCancel() }
         let tasks = [
             session.dataTask(with: request), session.downloadTask(with: request),
             session.uploadTask(with: request, from: Data("body".utf8)),
+            session.uploadTask(withStreamedRequest: request),
+            session.webSocketTask(with: request),
         ]
         for task in tasks {
             task.resume()

@@ -280,7 +280,7 @@ struct CacheStepUploadTests {
         let request = try Sample.request("http://example.com/file", "PUT")
         let rig = StepRig(request, .data(Data(count: 1000))) { $0.urlCache = cache }
         let upload = UploadStep(offering: .v6)
-        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(upload)))
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: upload))
         let owner = TicketOwner()
         try rig.enter(owner)
         let plan = try TransferPlan(

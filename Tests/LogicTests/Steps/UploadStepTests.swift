@@ -213,7 +213,7 @@ struct UploadStepTests {
     @Test("Resume data for a resource at another origin than the upload's gets none of the session's credentials")
     func credentials() throws {
         let step = try resuming(Data(count: 1), version: .v6)
-        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step)))
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: step))
         #expect(rig.mayCarrySessionCredentials(request))
         #expect(try rig.mayCarrySessionCredentials(Sample.request("http://other.example/uploads/1", "HEAD")) == false)
     }
@@ -221,7 +221,7 @@ struct UploadStepTests {
     @Test("A resource over https gets the credentials of an upload over http to the same host")
     func forgottenSecurity() throws {
         let step = try resuming(Data(count: 1), version: .v6, at: "https://example.com/uploads/1")
-        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: .success(step)))
+        rig.steps = Steps(rig.session.settings, Steps.Facts(upload: step))
         #expect(try rig.mayCarrySessionCredentials(Sample.request("https://example.com/uploads/1", "HEAD")))
         #expect(try rig.mayCarrySessionCredentials(Sample.request("http://example.com/files", "POST")))
         #expect(try rig.mayCarrySessionCredentials(Sample.request("https://other.example/uploads/1", "HEAD")) == false)

@@ -31,11 +31,11 @@ enum HeaderRules {
     }
 
     /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes
-    /// one of them, a different one in each process. The first in ASCII order counts.
+    /// one of them, a different one in each process. The first in ASCII order counts. A request without a URL stays as it is: its task fails, and
+    /// Foundation traps on a change.
     static func withoutDoubles(_ request: URLRequest) -> URLRequest {
-        guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(fields.keys) else {
-            return request
-        }
+        guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(fields.keys), request.url != nil
+        else { return request }
         var request = request
         let once = withoutDoubles(fields.map { HeaderField(name: $0.key, value: $0.value) })
         request.allHTTPHeaderFields = Dictionary(uniqueKeysWithValues: once.map { ($0.name, $0.value) })

@@ -11,10 +11,12 @@ enum WebSocketURL {
         replace(url) { scheme in schemes.first { $0.0 == scheme }?.1 }
     }
 
-    /// The request that opens a web socket where `request` says, with its fields: a GET without a body (RFC 6455 §4.1).
+    /// The request that opens a web socket where `request` says, with its fields: a GET without a body (RFC 6455 §4.1). One without a URL
+    /// stays as it is: the task fails, and Foundation traps on a change.
     static func opening(_ request: URLRequest) -> URLRequest {
+        guard let url = request.url else { return request }
         var opening = request
-        opening.url = request.url.map(Self.request)
+        opening.url = Self.request(url)
         opening.httpMethod = "GET"
         opening.httpBody = nil
         opening.httpBodyStream = nil
