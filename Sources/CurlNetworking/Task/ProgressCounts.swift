@@ -13,7 +13,8 @@ struct ProgressCounts: Equatable, Sendable {
     init(sent: Int64, of expectedToSend: Int64, received: Int64, of expectedToReceive: Int64?) {
         let toSend = max(0, expectedToSend)
         switch expectedToReceive {
-        case .some(let toReceive) where toReceive >= 0:
+        // With nothing to receive, a sent body of unknown length would be the whole, and the unit that remains would be taken back from it.
+        case .some(let toReceive) where toReceive > 0 || toReceive == 0 && expectedToSend >= 0:
             // A body of unknown length counts as long as the part sent so far.
             total = max(1, Self.sum(expectedToSend < 0 ? sent : toSend, toReceive))
         case .some where toSend > 0:

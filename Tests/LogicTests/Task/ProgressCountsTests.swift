@@ -31,6 +31,7 @@ struct ProgressCountsTests {
         #expect(Self.counts(0, 0, 1000, 1000) == [999, 1000])
         #expect(Self.counts(1000, 1000, 5, 10) == [1005, 1010])
         #expect(Self.counts(100_000, -1, 400, 1000) == [100_400, 101_000], "a stream's length is what was sent")
+        #expect(Self.counts(70, -1, 0, 0) == [70, -1], "a stream's last byte isn't taken back")
         #expect(Self.counts(0, 0, 0, 0) == [0, 1])
         #expect(Self.counts(0, 0, 1, 1) == [0, 1])
         #expect(Self.counts(0, 0, 20, 10) == [9, 10], "more than was announced")
