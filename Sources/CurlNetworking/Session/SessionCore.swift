@@ -288,6 +288,14 @@ final class SessionCore: @unchecked Sendable {
         Self.list(shared.withLock { $0.tasks }).filter { $0.engine?.isHidden != true }
     }
 
+    /// The tasks that are neither completed nor cancelled; upload tasks are not among the data tasks.
+    var tasksByKind: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
+        let tasks = tasks
+        let uploads = tasks.compactMap { $0 as? URLSessionUploadTask }
+        let data = tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
+        return (data, uploads, tasks.compactMap { $0 as? URLSessionDownloadTask })
+    }
+
     private static func list(_ entries: [Int: TaskEntry]) -> [URLSessionTask] {
         entries.sorted { $0.key < $1.key }.compactMap { _, entry in
             switch entry {
@@ -352,6 +360,20 @@ final class SessionCore: @unchecked Sendable {
     /// Makes later requests use new connections, and closes idle ones. `completion` is called on a loop.
     func renewConnections(completion: @escaping @Sendable () -> Void) {
         pools.visit({ $0.renewConnections() }, completion: completion)
+    }
+
+    /// Makes later requests use new connections. Calls `completion` on the delegate queue, once everything stored so far is in the storages
+    /// and, in a background session, the agent has recorded all tasks resumed so far.
+    ///
+    /// - Parameter forgets: Whether a background session's agent also forgets what `URLSession.reset` removes.
+    func flush(forgetting forgets: Bool, _ completion: @escaping @Sendable () -> Void) {
+        renewConnections {
+            self.settings.afterStorageWrites {
+                self.afterRecording {
+                    self.renewRemoteConnections(forgetting: forgets) { self.deliveryQueue.addOperation(completion) }
+                }
+            }
+        }
     }
 
     /// Does the same in the other process, if there is one; if `forgets`, also what `forgetCredentials` does.

@@ -80,12 +80,4 @@ extension URLSession {
         (delegate ?? core.delegates.task)?.urlSession(self, didCreateTask: task)
         return task
     }
-
-    /// The tasks that are neither completed nor cancelled; upload tasks are not among the data tasks.
-    var tasksByKind: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
-        let tasks = core.tasks
-        let uploads = tasks.compactMap { $0 as? URLSessionUploadTask }
-        let data = tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
-        return (data, uploads, tasks.compactMap { $0 as? URLSessionDownloadTask })
-    }
 }

@@ -59,6 +59,27 @@ struct SessionDropTests {
         }
     }
 
+    /// Calls what may be called without a task in its `deinit`.
+    private final class LastWords: URLSession, @unchecked Sendable {
+        let calls = Watched<Watched<Int>?>(nil)
+
+        deinit {
+            let calls = self.calls.value
+            let count: @Sendable () -> Void = { calls?.update { $0 += 1 } }
+            getAllTasks { _ in count() }
+            getTasksWithCompletionHandler { _, _, _ in count() }
+            flush(completionHandler: count)
+            reset(completionHandler: count)
+        }
+    }
+
+    @Test("A subclass may ask for the session's tasks, flush and reset it in its deinit")
+    func lastWords() async throws {
+        let calls = Watched(0)
+        LastWords(configuration: .ephemeral).calls.update { $0 = calls }
+        try await calls.wait { $0 == 4 }
+    }
+
     @Test("A dropped session and its delegate aren't let go on the loop", arguments: [true, false], [true, false])
     func delegateGoes(isReadToEnd: Bool, isSubclass: Bool) async throws {
         let server = try LoopbackServer { _ in .text("hello") }

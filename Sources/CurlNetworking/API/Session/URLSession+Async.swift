@@ -124,7 +124,7 @@ extension URLSession {
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
-            return tasksByKind
+            return core.tasksByKind
         }
     }
 

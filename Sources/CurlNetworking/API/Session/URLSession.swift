@@ -12,7 +12,8 @@ import Foundation
 ///
 /// Source: <https://developer.apple.com/documentation/foundation/urlsession>
 open class URLSession: NSObject, NSCopying, @unchecked Sendable {
-    // @unchecked: the property never changes, and its value synchronises itself.
+    // @unchecked: the property never changes, and its value synchronises itself. What a subclass may call in its `deinit` mustn't capture
+    // the session.
     let core: SessionCore
 
     private static let sharedSession = URLSession(shared: .default)
@@ -167,7 +168,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             configuration.emptyStorages()
             // Once more, since requests may meanwhile have found a credential that was still in the storage.
             core.forgetCredentials()
-            self.flush(forgetting: true, completionHandler)
+            core.flush(forgetting: true, completionHandler)
         }
     }
 
@@ -178,19 +179,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// called once the agent has recorded all tasks resumed so far, so a program that exits then loses none. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
-        flush(forgetting: false, completionHandler)
-    }
-
-    /// - Parameter forgets: Whether a background session's agent also forgets what `reset` removes.
-    private func flush(forgetting forgets: Bool, _ completionHandler: @escaping @Sendable () -> Void) {
-        let (core, settings, queue) = (core, core.settings, core.deliveryQueue)
-        core.renewConnections {
-            settings.afterStorageWrites {
-                core.afterRecording {
-                    core.renewRemoteConnections(forgetting: forgets) { queue.addOperation(completionHandler) }
-                }
-            }
-        }
+        core.flush(forgetting: false, completionHandler)
     }
 
     // MARK: - The list of tasks
@@ -205,9 +194,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
             -> Void
     ) {
-        core.afterTelling {
-            self.core.deliveryQueue.addOperation {
-                let (data, uploads, downloads) = self.tasksByKind
+        core.afterTelling { [core] in
+            core.deliveryQueue.addOperation {
+                let (data, uploads, downloads) = core.tasksByKind
                 completionHandler(data, uploads, downloads)
             }
         }
@@ -231,8 +220,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/getalltasks(completionhandler:)>
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.afterTelling {
-            self.core.deliveryQueue.addOperation { completionHandler(self.core.tasks) }
+        core.afterTelling { [core] in
+            core.deliveryQueue.addOperation { completionHandler(core.tasks) }
         }
     }
 
