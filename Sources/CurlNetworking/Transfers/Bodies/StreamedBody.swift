@@ -70,7 +70,8 @@ private final class StreamSource: BlockingSource {
     }
 
     /// With the last bytes, requests one byte more than the announced length. If that arrives, none of them are returned, so the body isn't
-    /// sent completely: the server would take bytes beyond its length for another request. A stream that blocks there gets time to end.
+    /// sent completely: the server would take bytes beyond its length for another request. A stream that blocks there gets time to end;
+    /// if one of its reads ends there, so does the body.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(URLError) -> Int {
         // Only in the first read, which ends with bytes or the stream's end. Later, a subclass's status may still say that it isn't open.
         if position == 0, stream.streamStatus == .notOpen { stream.open() }
