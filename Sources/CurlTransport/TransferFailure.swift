@@ -19,6 +19,8 @@ package struct TransferFailure: Error, Sendable, Hashable {
     package var isOnKeptConnection = false
     /// Whether libcurl could send no more, didn't say why, and had delivered all that had arrived.
     package var isUnexplainedSendError = false
+    /// Whether libcurl would have sent the request once more than it may be sent.
+    package var hasUsedUpSends = false
 
     package init(code: CurlCode, text: String, systemErrno: Int32 = 0, phase: TransferPhase = .preparing) {
         self.code = code
@@ -34,12 +36,4 @@ package struct TransferFailure: Error, Sendable, Hashable {
 
     /// Whether that was the head of an HTTP/2 response, larger than libcurl accepts; only the text tells.
     package var isOfLargeHTTP2Head: Bool { leavesHTTP2Broken && text.contains(" -902") }
-
-    /// The same for a request that `Callbacks.prerequest` refused, with libcurl's code for one that it can't restart.
-    var ofRefusedRequest: TransferFailure {
-        guard code == .abortedByCallback else { return self }
-        var failure = self
-        (failure.code, failure.text) = (.sendFailRewind, CurlCode.sendFailRewind.text)
-        return failure
-    }
 }

@@ -80,11 +80,12 @@ enum Callbacks {
         // When it sends a request again, libcurl 7.88 would continue after the part of the body it had read, unless it had sent some of
         // that.
         let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
-        guard hasWholeBody, easy.connections?.mayCarry(easy) != false, easy.sharing.takeSend() else {
-            easy.sharing.wasRefused = true
-            return abortPrerequest
+        if !hasWholeBody || easy.connections?.mayCarry(easy) == false {
+            easy.sharing.refusal = .there
+        } else if !easy.sharing.takeSend() {
+            easy.sharing.refusal = .again
         }
-        return 0
+        return easy.sharing.refusal == nil ? 0 : abortPrerequest
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html

@@ -20,6 +20,20 @@ extension TransferFailure {
         }
         isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.usesKeptConnection
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
-        if easy.sharing.wasRefused { self = ofRefusedRequest }
+        if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
+    }
+
+    /// Notes that `Callbacks.prerequest` has ended the transfer.
+    private mutating func note(_ refusal: TransferSharing.Refusal) {
+        switch refusal {
+        case .there:
+            // As if libcurl itself couldn't have sent it again.
+            code = .sendFailRewind
+            text = CurlCode.sendFailRewind.text
+        case .again:
+            code = .sendError
+            text = "The connection was lost, or the server refused the request, each time it was sent."
+            hasUsedUpSends = true
+        }
     }
 }

@@ -7,14 +7,21 @@ struct TransferSharing {
         case joins
     }
 
+    /// Why `Callbacks.prerequest` didn't let a request be sent.
+    enum Refusal {
+        /// Not on the connection that libcurl had chosen, or not with what is left of its body.
+        case there
+        /// Not again.
+        case again
+    }
+
     /// nil unless the transfer speaks HTTP/2 without TLS.
     var priorKnowledge: PriorKnowledge?
     /// Whether the connection is closed after the transfer unless a response arrives.
     var awaitsResponse = false
     /// libcurl's limit for connecting, which may expire while the transfer waits for others' connections. nil for the default.
     var connectTimeout: Duration?
-    /// Whether `Callbacks.prerequest` has kept the request off the connection that libcurl had chosen.
-    var wasRefused = false
+    var refusal: Refusal?
     /// How many more times the request may be sent; nil for any number.
     var sendsLeft: Int?
 

@@ -256,6 +256,22 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests.count == 4)
     }
 
+    @Test(
+        "A request that the server refuses to look at each time is a lost connection, whatever its method",
+        arguments: ["GET", "PUT", "POST"]
+    )
+    func refusedEachTime(method: String) async throws {
+        let server = try Server { _ in [.reset(Self.refusedStream)] }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let body = method == "GET" ? nil : Data("body".utf8)
+        let result = await session.load(URLRequest(server.url(), method: method, body: body))
+        #expect(result.error?.code == .networkConnectionLost)
+        let count = server.state.value.requests.count
+        #expect(method == "POST" ? count == 3 : count > 3)
+    }
+
     @Test("A request that the server has given up in the middle fails, once, and its neighbours don't")
     func reset() async throws {
         let gate = Gate()

@@ -39,6 +39,7 @@ enum ReplayPolicy {
     /// looked at the request. libcurl detects most such cases and resends the request; these are the others.
     static func isLossOfKeptConnection(_ failure: TransferFailure, _ circumstances: Circumstances) -> Bool {
         guard !circumstances.hasHead else { return false }
+        if failure.hasUsedUpSends { return true }
         switch failure.code {
         // libcurl tried to resend it, but couldn't rewind the body; or it was kept off the connection that libcurl had chosen.
         case .sendFailRewind:
@@ -89,7 +90,7 @@ enum ReplayPolicy {
     /// Whether the request needs its own connection. One reason is that libcurl gave up after five attempts: if a server takes few requests
     /// on each HTTP/2 connection, some of many concurrent ones fail every time. Only libcurl's text shows this.
     static func needsOwnConnection(_ failure: TransferFailure) -> Bool {
-        failure.code == .sendFailRewind || failure.text.hasPrefix("Connection died, tried ")
+        failure.code == .sendFailRewind || failure.hasUsedUpSends || failure.text.hasPrefix("Connection died, tried ")
             || failure.code == .uploadFailed || isOnUnfinishedConnection(failure)
     }
 

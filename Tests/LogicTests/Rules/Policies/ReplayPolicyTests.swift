@@ -107,6 +107,15 @@ struct ReplayPolicyTests {
         #expect(ReplayPolicy.needsOwnConnection(Self.failure(.sendFailRewind, isKept: isKept)))
     }
 
+    @Test("A request that libcurl may not send once more may be sent again, on its own connection")
+    func usedUp() {
+        var failure = Self.failure(.sendError, isKept: false, phase: .connecting)
+        failure.hasUsedUpSends = true
+        #expect(ReplayPolicy.isLossOfKeptConnection(failure, .init()))
+        #expect(!ReplayPolicy.isLossOfKeptConnection(failure, .init(hasHead: true)))
+        #expect(ReplayPolicy.needsOwnConnection(failure))
+    }
+
     @Test("A request that libcurl gave up after attempts of its own, before a byte came back, may be sent again")
     func givenUp() {
         var failure = Self.failure(.sendError, isKept: false, phase: .sending)
