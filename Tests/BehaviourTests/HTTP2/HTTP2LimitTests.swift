@@ -44,6 +44,28 @@ struct HTTP2LimitTests {
         #expect(result.answered == 200, "\(result.errors)")
     }
 
+    @Test(
+        "A server refuses no request if the session puts no more on each connection than it allows",
+        arguments: [1, 2, 10]
+    )
+    func knownLimit(limit: Int) async throws {
+        let server = try ScriptedHTTP2Server(maximumStreams: UInt32(limit), refusesMore: true) { _ in
+            ScriptedHTTP2Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.maximumStreamsPerConnection = limit
+        }
+        defer { session.invalidateAndCancel() }
+        let url = server.url()
+        let result = await Self.load(200, atOnce: 200, in: session, expecting: "hello") { _ in URLRequest(url: url) }
+        #expect(result.answered == 200, "\(result.errors)")
+        #expect(server.state.value.refusals == 0)
+        #expect(server.state.value.requests.count == 200)
+    }
+
     @Test("No more connections are opened than the session allows, however few requests the server allows on each")
     func fewConnections() async throws {
         let gate = Gate()
