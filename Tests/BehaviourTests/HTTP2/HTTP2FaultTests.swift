@@ -492,6 +492,28 @@ struct HTTP2FaultTests {
         }
     }
 
+    // The server doesn't compress them.
+    @Test("A response's field arrives over HTTP/2 if it takes up to 64 KiB there", arguments: [65_000, 66_000])
+    func largeField(length: Int) async throws {
+        let value = String(repeating: "a", count: length)
+        let server = try Server { request in
+            guard request.number == 1 else { return Server.text("hello") }
+            let fields = Server.fields([(name: "x-large", value: value)])
+            return [.headers(fields, ends: false), .data(Data("large".utf8), ends: true)]
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(server.url())
+        if length <= 64 * 1024 {
+            #expect(result.text == "large")
+            #expect(result.response?.value(forHTTPHeaderField: "x-large") == value)
+        } else {
+            #expect(result.error?.code == .networkConnectionLost)
+        }
+        #expect(await session.load(server.url()).text == "hello")
+    }
+
     @Test("A request's own head beyond what HTTP/2 can carry fails its task alone")
     func requestHead() async throws {
         let server = try Server { _ in Server.text("hello") }
