@@ -207,6 +207,36 @@ extension BackgroundTests {
             await program.crash()
         }
 
+        @Test(
+            "A task that ends in a folder that has become read-only is told of once, and its request isn't sent again",
+            .enabled(if: geteuid() == 0)
+        )
+        func endInReadOnlyFolder() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
+            defer { rig.end() }
+            let program = try await rig.readyProgram(user: 65534)
+            program.say("post \(rig.url("/")) one 10")
+            try await rig.server.waitForRequests(1)
+            let session = try #require(rig.stateFiles.first { !$0.contains("/") })
+            let folder = rig.sessions.appendingPathComponent(session)
+            #expect(chmod(folder.path, 0o500) == 0)
+            gate.open()
+            try await program.line(beginningWith: "completed one ok")
+            // It can't be removed, and nothing of the request is left there.
+            try await rig.wait { rig.record(ofTask: 1)?.allSatisfy { $0 == "-" } == true }
+            await program.crash()
+            rig.waitForAgentToEnd()
+            #expect(chmod(folder.path, 0o700) == 0)
+
+            let next = try rig.program(user: 65534)
+            #expect(await next.line() == "ready")
+            next.say("finish")
+            #expect(await next.remainingLines() == [])
+            #expect(rig.server.requestCount == 1)
+            try await rig.wait { rig.stateFiles == [] }
+        }
+
         // MARK: - Descriptors
 
         @Test("A program that connects when the agent is out of descriptors has its turn when there are some again")

@@ -1,4 +1,6 @@
+import CurlTransport
 import Foundation
+import Glibc
 import TestSupport
 import Testing
 
@@ -62,21 +64,69 @@ struct RecordBatchTests {
 
     @Test("A record that was removed doesn't come back, and the file is removed with the last one")
     func removed() throws {
-        var tasks = try stored()
+        let tasks = try stored()
         let length = try Data(contentsOf: directory.url.appendingPathComponent(names[0])).count
-        tasks[1].remove()
+        try tasks[1].remove()
         #expect(identifiers == [1, 3])
         let content = try Data(contentsOf: directory.url.appendingPathComponent(names[0]))
         #expect(content.count == length)
         // Nothing of its request is left there, which may have had credentials.
         let text = String(decoding: content, as: UTF8.self)
         #expect(text.contains(#"localhost\/1"#) && text.contains(#"localhost\/3"#) && !text.contains(#"localhost\/2"#))
-        tasks[0].remove()
+        try tasks[0].remove()
         #expect(identifiers == [3])
         // By another agent.
-        var last = try #require(try folder.readTasks().first)
-        last.remove()
+        let last = try #require(try folder.readTasks().first)
+        try last.remove()
         #expect(names == [])
+    }
+
+    @Test("Records that can't be removed are still there, and can be removed later", arguments: [1, 3])
+    func removedLater(count: Int) throws {
+        let records = try (1...count).map(Self.record)
+        let batch = try folder.add(records)
+        let tasks = records.map { StoredTask($0, in: folder, batch: batch) }
+        // A folder that leads to itself is no use, not even to the superuser.
+        let (path, elsewhere) = (directory.url.path, directory.url.path + ".elsewhere")
+        try #require(rename(path, elsewhere) == 0)
+        try #require(symlink(path, path) == 0)
+        let failures = tasks.count { task in
+            do throws(SystemError) { try task.remove() } catch { return error.code == ELOOP }
+            return false
+        }
+        try #require(unlink(path) == 0)
+        try #require(rename(elsewhere, path) == 0)
+        #expect(failures == count)
+        #expect(identifiers == Array(1...count))
+        for task in tasks { try task.remove() }
+        #expect(names == [])
+    }
+
+    @Test("A record that is void because it couldn't be removed is no task's, and is removed when records are read")
+    func void() throws {
+        try folder.add(try Self.record(1))
+        let file = directory.url.appendingPathComponent(names[0])
+        let length = try Data(contentsOf: file).count
+        try RecordFile.makeVoid(in: file.path)
+        #expect(try Data(contentsOf: file) == Data(repeating: UInt8(ascii: "-"), count: length))
+        #expect(identifiers == [])
+        #expect(names == [] && asideNames == [])
+    }
+
+    @Test("A shared record that can't be made void doesn't come back once the task's own one is removed")
+    func stays() throws {
+        var tasks = try stored()
+        let shared = directory.url.appendingPathComponent(names[0]).path
+        let elsewhere = shared + ".elsewhere"
+        try #require(rename(shared, elsewhere) == 0)
+        try #require(symlink(shared, shared) == 0)
+        tasks[0].record.elapsed = 5
+        try tasks[0].save()
+        try #require(unlink(shared) == 0)
+        try #require(rename(elsewhere, shared) == 0)
+        #expect(names.count == 2)
+        try tasks[0].remove()
+        #expect(identifiers == [2, 3])
     }
 
     @Test("A record that changes gets a file of its own, which counts")
@@ -89,7 +139,7 @@ struct RecordBatchTests {
         tasks[0].record.elapsed = 6
         try tasks[0].save()
         #expect(try folder.readTasks().map(\.record.elapsed) == [6, 0, 0])
-        for index in tasks.indices { tasks[index].remove() }
+        for task in tasks { try task.remove() }
         #expect(names == [])
     }
 
@@ -152,7 +202,7 @@ struct RecordBatchTests {
         #expect(try folder.readTasks().map(\.record.elapsed) == [5, 0, 0])
         // The other one is void from then on.
         tasks[0] = try #require(try folder.readTasks().first)
-        tasks[0].remove()
+        try tasks[0].remove()
         #expect(identifiers == [2, 3])
     }
 

@@ -187,6 +187,49 @@ extension BackgroundTests {
             }
         }
 
+        @Test("An agent stays for a record that it can't remove, and neither lists nor continues the task")
+        func unremovable() async throws {
+            let url = directory.url.appendingPathComponent("session", isDirectory: true)
+            let folder = SessionFolder(url: url, log: .none)
+            let changes = Watched(0)
+            let record = SessionRecord(identifier: "test", settings: settings)
+            let session = AgentSession(record, in: folder, on: queue) { changes.update { $0 += 1 } }
+            let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
+            let submission = try TaskSubmission.download(request, isSuspended: true)
+            var ends: [Int32] = [-1, -1]
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+            try #require(socketpair(AF_UNIX, type, 0, &ends) == 0)
+            let channel = try queue.sync { [end = ends[0]] in
+                try AgentSession.Channel(end, on: queue, received: { _ in }, ended: { _ in })
+            }
+            queue.sync {
+                session.attach(channel, settings)
+                session.receive([.submit(submission)], on: channel)
+            }
+            #expect(try folder.readTasks().count == 1)
+            // A folder that leads to itself is no use, not even to the superuser.
+            let (path, elsewhere) = (url.path, url.path + ".elsewhere")
+            try #require(rename(path, elsewhere) == 0)
+            try #require(symlink(path, path) == 0)
+            queue.sync {
+                session.receive([.acknowledge(submission.key)], on: channel)
+                session.detach()
+                #expect(session.needsAgent && !session.isOver)
+                #expect(session.status.tasks.isEmpty)
+            }
+            let count = changes.value
+            try #require(unlink(path) == 0)
+            try #require(rename(elsewhere, path) == 0)
+            try await changes.wait { $0 > count }
+            queue.sync {
+                #expect(!session.needsAgent && session.isOver)
+                channel.close()
+                session.close()
+            }
+            #expect(access(path, F_OK) != 0)
+            close(ends[1])
+        }
+
         /// A thousand bytes of a download.
         private func partialFile(in directory: URL) throws -> PartialFile {
             let file = try DownloadFile(in: directory)

@@ -150,7 +150,7 @@ final class BackgroundRig: Sendable {
         if let user {
             // The build may be where that user can't look.
             let copy = directory.url.appendingPathComponent("background-helper")
-            try FileManager.default.copyItem(at: Self.helper, to: copy)
+            if access(copy.path, F_OK) != 0 { try FileManager.default.copyItem(at: Self.helper, to: copy) }
             chown(directory.url.path, user, user)
             words[0] = copy.path
             words = ["setpriv", "--reuid=\(user)", "--regid=\(user)", "--clear-groups"] + words

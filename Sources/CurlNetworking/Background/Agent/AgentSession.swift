@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// A background session in its agent: its tasks, its folder, and the attached program, if there is one. Agent's queue.
@@ -17,6 +18,9 @@ final class AgentSession: @unchecked Sendable {
     /// Called when a change affects whether the agent stays.
     private let changed: () -> Void
     private(set) var tasks: [UUID: AgentTask] = [:]
+    /// Tasks whose end the program knows, and whose records can't be removed at the moment: only this agent knows that they are over.
+    private var unremoved: [AgentTask] = []
+    private var removalBackoff = RetryBackoff()
     private var program = Program.none
     private var questions = AgentQuestions()
     /// Tasks whose progress has yet to be reported to the program.
@@ -61,9 +65,9 @@ final class AgentSession: @unchecked Sendable {
 
     var isAttached: Bool { program.channel != nil }
     /// Whether nothing is left for a program to come back for.
-    var isOver: Bool { tasks.isEmpty && !isAttached }
+    var isOver: Bool { tasks.isEmpty && unremoved.isEmpty && !isAttached }
     /// Whether the agent has to stay for this session.
-    var needsAgent: Bool { isLaunchDue || tasks.values.contains { $0.needsAgent } }
+    var needsAgent: Bool { isLaunchDue || !unremoved.isEmpty || tasks.values.contains { $0.needsAgent } }
     var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
     var resumableSize: Int64 { record.settings.resumableSize }
 
@@ -322,11 +326,37 @@ final class AgentSession: @unchecked Sendable {
 
     private func forget(_ key: UUID, _ channel: Channel) {
         if let task = tasks.removeValue(forKey: key) {
-            task.forget()
+            if !remove(task) {
+                unremoved.append(task)
+                if unremoved.count == 1 { scheduleRemoval() }
+            }
             allowLaunch()
         }
         questions.remove(about: key)
         channel.send(.forgotten(key))
+        if tasks.isEmpty, unremoved.isEmpty { folder.remove() }
+        changed()
+    }
+
+    /// Returns false if the task's record can't be removed at the moment.
+    private func remove(_ task: AgentTask) -> Bool {
+        do throws(SystemError) {
+            try task.forget()
+            return true
+        } catch {
+            log("task \(task.record.submission.identifier): its record can't be removed: \(error)")
+            return false
+        }
+    }
+
+    private func scheduleRemoval() {
+        after(removalBackoff.delay(jitter: .random(in: 0...1))) { [weak self] in self?.removeAgain() }
+    }
+
+    private func removeAgain() {
+        unremoved.removeAll(where: remove)
+        guard unremoved.isEmpty else { return scheduleRemoval() }
+        removalBackoff.reset()
         if tasks.isEmpty { folder.remove() }
         changed()
     }

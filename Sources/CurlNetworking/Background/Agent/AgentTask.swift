@@ -555,8 +555,8 @@ final class AgentTask: @unchecked Sendable {
     }
 
     /// The program knows of the end: nothing of the task is kept. The task may be running again, if an agent told the program and was
-    /// killed before recording the end.
-    func forget() {
+    /// killed before recording the end. If this throws, the record is still there, and this may be called again.
+    func forget() throws(SystemError) {
         stopClock()
         session.unrecordedEnds.cancel(self)
         if case .running(let attempt) = phase {
@@ -564,7 +564,7 @@ final class AgentTask: @unchecked Sendable {
             attempt.discard()
         }
         phase = .ended(isRecorded: true)
-        stored.remove()
+        try stored.remove()
     }
 
     private func dropDownload(_ resumeData: Data?) {

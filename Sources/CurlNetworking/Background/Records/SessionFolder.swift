@@ -75,8 +75,9 @@ struct SessionFolder {
         return batch
     }
 
-    func remove(_ name: RecordName) {
-        unlink(path(name.text))
+    /// Removes a task's record, or makes it void. If this throws, another agent will find it.
+    func remove(_ name: RecordName) throws(SystemError) {
+        try RecordFile.remove(path(name.text))
     }
 
     /// Removes the folder and everything in it, except what was set aside. Does nothing while a task has a record, which may need the rest.
@@ -187,6 +188,11 @@ struct SessionFolder {
 
     private func read<Record: Decodable>(_ type: Record.Type, named name: String) throws(SystemError) -> Record? {
         guard let data = try content(of: name) else { return nil }
+        // It couldn't be removed while the folder was read-only.
+        if RecordFile.isVoid(data) {
+            unlink(path(name))
+            return nil
+        }
         guard let record = try? WireCoding.decoder.decode(type, from: data) else {
             setAside(name, "it can't be read")
             return nil

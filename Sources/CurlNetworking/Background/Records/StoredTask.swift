@@ -7,8 +7,10 @@ struct StoredTask {
     /// The record as it should be; the one on disk is as it was last saved.
     var record: TaskRecord
     private let folder: SessionFolder
-    /// The batch with the task's first record; nil if the task has its own file.
-    private var batch: RecordBatch?
+    /// The batch that has, or had, the task's first record; nil if there is none.
+    private let batch: RecordBatch?
+    /// Whether the task's record is in its own file. One that is still in the batch then doesn't count.
+    private var hasOwnFile: Bool
     /// The names of files that aren't needed any more once the record on disk doesn't name them.
     private var superseded: Set<String> = []
 
@@ -16,6 +18,7 @@ struct StoredTask {
         self.record = record
         self.folder = folder
         self.batch = batch
+        hasOwnFile = batch == nil
     }
 
     var key: UUID { record.submission.key }
@@ -61,12 +64,11 @@ struct StoredTask {
     }
 
     private mutating func write() throws(URLError) {
-        guard let batch else { return try folder.write(record) }
+        if hasOwnFile { try folder.write(record) } else { try folder.add(record) }
+        hasOwnFile = true
         // The new record is on disk before the old one is made void.
-        try folder.add(record)
-        self.batch = nil
         do throws(SystemError) {
-            try batch.remove(key)
+            try batch?.remove(key)
         } catch {
             // Another agent prefers the task's own file.
             folder.log.write("task \(record.submission.identifier): its first record stays: \(error)")
@@ -117,18 +119,11 @@ struct StoredTask {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }
 
-    /// Removes the record, and then the files: an agent killed in between leaves files without a record, never the reverse.
-    mutating func remove() {
-        removeRecord()
+    /// Removes the record, and then the files: an agent killed in between leaves files without a record, never the reverse. If this throws,
+    /// another agent will find the task, and this may be called again.
+    func remove() throws(SystemError) {
+        try batch?.remove(key)
+        if hasOwnFile { try folder.remove(record.name) }
         for name in superseded.union(files) { folder.removeFile(name) }
-    }
-
-    private mutating func removeRecord() {
-        guard let batch = batch.take() else { return folder.remove(record.name) }
-        do throws(SystemError) {
-            try batch.remove(key)
-        } catch {
-            folder.log.write("task \(record.submission.identifier): its record can't be removed: \(error)")
-        }
     }
 }
