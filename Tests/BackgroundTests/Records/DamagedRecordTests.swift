@@ -83,8 +83,11 @@ extension BackgroundTests {
             try handle.write(contentsOf: Data(text.utf8))
         }
 
-        @Test("A session whose own record is wrong has its tasks for its program, and affects no other session")
-        func damagedSession() async throws {
+        @Test(
+            "A session whose own record is wrong has its tasks for its program, and affects no other session",
+            arguments: ["no record", "no sense"]
+        )
+        func damagedSession(damage: String) async throws {
             let gate = Gate()
             let rig = try BackgroundRig { _ in .text("hello").after([.waitFor(gate)]) }
             defer { rig.end() }
@@ -98,7 +101,10 @@ extension BackgroundTests {
             for program in programs { await program.crash() }
             rig.killAgent()
             let name = try #require(rig.stateFiles.first { $0.hasSuffix("/session") })
-            try rewrite(rig.sessions.appendingPathComponent(name), "{}")
+            let file = rig.sessions.appendingPathComponent(name)
+            let content = try String(contentsOf: file, encoding: .utf8)
+            let senseless = content.replacing("\"options\":{", with: "\"options\":{\"maximumConnections\":-5,")
+            try rewrite(file, damage == "no sense" ? senseless : "{}")
             gate.open()
             let agent = try ChildProcess([
                 BackgroundRig.agent.path, "--curlnetworking-agent-start", rig.folder.path, "60",

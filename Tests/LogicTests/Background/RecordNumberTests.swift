@@ -35,6 +35,27 @@ struct RecordNumberTests {
         #expect(record.fault != nil)
     }
 
+    @Test("A session's record with options that make no sense is set aside, for a reason without their values")
+    func options() {
+        func fault(_ change: (inout AgentOptions) -> Void) -> String? {
+            var settings = SessionDescription(.background(withIdentifier: "a"), delegate: nil)
+            change(&settings.options)
+            let record = SessionRecord(identifier: "a", settings: settings)
+            return record.fault(in: URL(fileURLWithPath: "/tmp", isDirectory: true))
+        }
+        let faults = [
+            fault { _ in },
+            fault { $0.maximumConnections = -5 },
+            fault { $0.maximumStreamsPerConnection = 0 },
+            fault { $0.uploadInteropVersion = 99 },
+            fault { $0.hosts["*"].names.addresses = ["bad"] },
+        ]
+        let names = [
+            "maximumConnections", "maximumStreamsPerConnection", "uploadInteropVersion", "hosts[\"*\"].names.addresses",
+        ]
+        #expect(faults == [nil] + names.map { "settings that make no sense: curl.\($0)" })
+    }
+
     @Test("New tasks count on from the highest number, unless that is so high that there would be none left")
     func reservations() {
         let configuration = URLSessionConfiguration.ephemeral

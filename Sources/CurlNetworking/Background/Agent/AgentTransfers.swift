@@ -73,7 +73,8 @@ final class AgentTransfers {
             current = session
             return session
         } catch {
-            throw URLError(.unknown, url: nil, "The session's configuration makes no sense to the agent: \(error).")
+            let reason = error.localizedDescription
+            throw URLError(.unknown, url: nil, "The session's configuration makes no sense to the agent: \(reason)")
         }
     }
 

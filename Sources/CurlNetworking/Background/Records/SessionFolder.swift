@@ -120,8 +120,8 @@ struct SessionFolder {
     /// The session's record; nil if there is no valid one. Throws if it can't be read at the moment.
     func readSession() throws(SystemError) -> SessionRecord? {
         guard let record = try read(SessionRecord.self, named: Self.recordName) else { return nil }
-        guard record.version == TaskRecord.currentVersion else {
-            setAside(Self.recordName, "version \(record.version)")
+        if let fault = record.fault(in: files) {
+            setAside(Self.recordName, fault)
             return nil
         }
         return record

@@ -128,4 +128,18 @@ struct SessionRecord: Codable, Sendable {
         self.identifier = identifier
         self.settings = settings
     }
+
+    /// Why this can't be a valid record; nil if it may be. For the log: without the settings' values, which may contain credentials.
+    ///
+    /// - Parameter files: The folder for the tasks' files.
+    func fault(in files: URL) -> String? {
+        if version != TaskRecord.currentVersion { return "version \(version)" }
+        do {
+            _ = try settings.makeConfiguration(in: files)
+            return nil
+        } catch {
+            let name = (error as? CurlOptionsError).map { "curl.\($0.option)" } ?? "connectionProxyDictionary"
+            return "settings that make no sense: \(name)"
+        }
+    }
 }
