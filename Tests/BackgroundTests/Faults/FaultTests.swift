@@ -237,6 +237,35 @@ extension BackgroundTests {
             try await rig.wait { rig.stateFiles == [] }
         }
 
+        // MARK: - The agent's program
+
+        @Test("Where no agent can be started, a program is warned that tasks on record can't be listed")
+        func unlistedTasks() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            func program() throws -> ChildProcess {
+                try ChildProcess(
+                    [BackgroundRig.helper.path, rig.folder.path, rig.identifier, rig.directory.url.path],
+                    environment: ["CURLNETWORKING_AGENT": "/nonexistent"],
+                    mergesErrors: true
+                )
+            }
+            let first = try program()
+            #expect(await first.line() == "ready")
+            await first.crash()
+            // As if an earlier agent had left it.
+            let folder = SessionFolder(url: StateFolder(rig.folder).session(rig.identifier), log: .none)
+            try folder.prepare()
+            try folder.add(TaskRecord(try .download(URLRequest(url: rig.url("/")), isSuspended: true)))
+
+            let second = try program()
+            let warning = await second.line() ?? ""
+            let task = "CurlNetworking: the tasks on record of the background session \"test\" can't be listed: "
+            #expect(warning.hasPrefix(task + "The agent /nonexistent can't be started: "))
+            #expect(await second.line() == "ready")
+            await second.crash()
+        }
+
         // MARK: - Descriptors
 
         @Test("A program that connects when the agent is out of descriptors has its turn when there are some again")

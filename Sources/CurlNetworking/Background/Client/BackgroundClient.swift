@@ -352,13 +352,19 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         losses.forget()
         renewals.end(with: ())
         for engine in tasks.giveUp(isOver: isOver) { engine.fail(error) }
-        attached()
+        attached(failing: error)
         closeIfConfirmed()
     }
 
-    /// It is known which tasks there are.
-    func attached() {
+    /// It is known which tasks there are, or that no agent will say so. In that case the program is warned: `begin` has found records, or
+    /// couldn't look for any, and the lists that it gets will lack their tasks.
+    func attached(failing error: URLError? = nil) {
         guard attachWaiters.noteAttached() else { return }
+        if let error {
+            let name = identifier.debugDescription
+            let text = "CurlNetworking: the tasks on record of the background session \(name) can't be listed"
+            StandardError.write("\(text): \(error.localizedDescription)")
+        }
         core?.letGo()
         callAttachWaiters()
     }
