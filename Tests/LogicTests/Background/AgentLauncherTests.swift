@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import TestSupport
 import Testing
@@ -59,6 +60,13 @@ struct AgentLauncherTests {
         #expect(found([:]) == own)
         try FileManager.default.removeItem(atPath: own)
         #expect(found([:]) == "/proc/self/exe")
+    }
+
+    @Test("Where /dev/null is missing, the reason why no program can be started names it")
+    func missingNull() {
+        let error = SystemError(code: ENOENT)
+        #expect(Spawn.reason(error, null: "/dev/null") == "\(error)")
+        #expect(Spawn.reason(error, null: running) == "\(running): \(error)")
     }
 
     @Test("Files of authorities that the program sees from its directory are the agent's, too")

@@ -14,7 +14,7 @@ enum LaunchCommand {
             }
             return "process \(pid)"
         } catch {
-            return "\(error)"
+            return Spawn.reason(error)
         }
     }
 }

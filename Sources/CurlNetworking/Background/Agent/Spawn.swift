@@ -6,6 +6,8 @@ import Glibc
 /// Starts processes, for the agent and for programs. A process that has threads is never forked: `posix_spawn` runs none of our code in
 /// the child.
 enum Spawn {
+    private static let null = "/dev/null"
+
     /// Starts a program with only the standard descriptors, which are /dev/null. No signal is blocked in it, and each has its default action.
     ///
     /// - Parameters:
@@ -40,11 +42,16 @@ enum Spawn {
         return pid
     }
 
+    /// Why a program couldn't be started, as text: `error` doesn't say whether it is about the program or about /dev/null.
+    static func reason(_ error: SystemError, null: String = null) -> String {
+        access(null, R_OK | W_OK) == 0 ? "\(error)" : "\(null): \(error)"
+    }
+
     private static func replaceDescriptors(
         in actions: inout posix_spawn_file_actions_t,
         passing descriptor: Int32?
     ) {
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0)
+        posix_spawn_file_actions_addopen(&actions, 0, null, O_RDWR, 0)
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         if let descriptor { posix_spawn_file_actions_adddup2(&actions, descriptor, 3) }

@@ -70,7 +70,7 @@ struct AgentLauncher: Sendable {
             let arguments = AgentProcess.arguments(for: folder, idleTime: options.idleTime)
             pid = try Spawn.run([program] + arguments, environment: Self.authorities(TLSPlan.environment()))
         } catch {
-            throw Self.failure("The agent \(program) can't be started: \(error).", error)
+            throw Self.failure("The agent \(program) can't be started: \(Spawn.reason(error)).", error)
         }
         let isReady = Spawn.ends(pid, within: patience)
         if !isReady { kill(pid, SIGKILL) }
