@@ -152,16 +152,9 @@ final class TransportSecurityStore: Sendable {
             throw error
         }
         defer { close(descriptor) }
-        var content: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        var isWhole = false
-        while content.count < largestFile, !isWhole {
-            let count = try buffer.withUnsafeMutableBytes { DescriptorBytes.read(descriptor, into: $0) }.get()
-            content += buffer[..<count]
-            isWhole = count < buffer.count
-        }
-        var hosts = TransportSecurityHosts(String(decoding: content, as: UTF8.self), now: Date())
-        if !isWhole { hosts.isWhole = false }
+        let content = try DescriptorBytes.read(descriptor, count: largestFile + 1)
+        var hosts = content.prefix(largestFile).withUnsafeBytes { TransportSecurityHosts($0, now: Date()) }
+        if content.count > largestFile { hosts.isWhole = false }
         return hosts
     }
 }

@@ -48,6 +48,13 @@ struct LengthTests {
         #expect(replies.announcedLength == 12)
     }
 
+    @Test("A list of hosts with long lines of emoji is read in time, and the hosts after them are known")
+    func transportSecurity() {
+        let text = "\(Self.flags)\n\(Self.flags) \"\(Self.flags)\"\nknown.example \"unlimited\"\n"
+        let hosts = Array(text.utf8).withUnsafeBytes { TransportSecurityHosts($0, now: Date()) }
+        #expect(hosts.entries.keys.sorted() == ["known.example"])
+    }
+
     @Test("A long reference with percent signs that escape nothing is resolved in time")
     func percents() throws {
         let base = try Sample.url("http://example.com/")

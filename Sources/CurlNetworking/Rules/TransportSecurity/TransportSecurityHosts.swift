@@ -117,11 +117,17 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     // MARK: - The file
 
-    /// Reads the format of `text`, libcurl and curl. Invalid lines are skipped.
-    init(_ text: String, now: Date) {
-        let lines = text.split(whereSeparator: \.isNewline)
-        isWhole = lines.count <= Self.maximumLines
-        for line in lines.prefix(Self.maximumLines) {
+    /// Reads the format of `text(now:)`, libcurl and curl, in UTF-8. Invalid lines are skipped. Text that isn't ours costs little time, however
+    /// long it is, and no memory.
+    init(_ text: UnsafeRawBufferPointer, now: Date) {
+        var rest = text
+        var count = 0
+        while let line = Self.nextLine(of: &rest) {
+            count += 1
+            guard count <= Self.maximumLines else {
+                isWhole = false
+                break
+            }
             guard let (name, entry) = Self.entry(line), !entry.isExpired(at: now) else { continue }
             // Of two entries the later one counts, as in libcurl.
             if let known = entries[name], (known.expires ?? .distantFuture) > (entry.expires ?? .distantFuture) {
@@ -143,16 +149,44 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     private static let never = "unlimited"
 
-    /// For example `.example.com "20301231 23:59:59"`; the dot stands for all subdomains.
-    private static func entry(_ line: Substring) -> (String, Entry)? {
-        let words = line.split { $0 == " " || $0 == "\t" }
-        guard let first = words.first, first.first != "#", words.count <= 3 else { return nil }
-        let value = words.dropFirst().joined(separator: " ")
-        guard value.count > 2, value.hasPrefix("\""), value.hasSuffix("\"") else { return nil }
-        let includesSubdomains = first.hasPrefix(".")
-        guard let name = name(of: String(includesSubdomains ? first.dropFirst() : first)) else { return nil }
+    /// Takes the next line that isn't empty; nil at the end.
+    private static func nextLine(of rest: inout UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        var start = 0
+        while case let length = newlineLength(rest, start), length > 0 { start += length }
+        guard start < rest.count else { return nil }
+        var end = start
+        while end < rest.count, newlineLength(rest, end) == 0 { end += 1 }
+        defer { rest = UnsafeRawBufferPointer(rebasing: rest[end...]) }
+        return UnsafeRawBufferPointer(rebasing: rest[start..<end])
+    }
+
+    /// How many bytes the newline at `index` has; 0 if there is none. All of Unicode's count, as in `Character.isNewline`.
+    private static func newlineLength(_ text: UnsafeRawBufferPointer, _ index: Int) -> Int {
+        guard index < text.count else { return 0 }
+        switch text[index] {
+        case UInt8(ascii: "\n")...UInt8(ascii: "\r"): return 1
+        case 0xC2 where index + 1 < text.count && text[index + 1] == 0x85: return 2
+        case 0xE2 where index + 2 < text.count && text[index + 1] == 0x80 && text[index + 2] & 0xFE == 0xA8: return 3
+        default: return 0
+        }
+    }
+
+    /// For example `.example.com "20301231 23:59:59"`; the dot stands for all subdomains. Comments have no valid name.
+    private static func entry(_ line: UnsafeRawBufferPointer) -> (String, Entry)? {
+        let line = line.trimmed
+        let words = line.split(maxSplits: 3) { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        guard (2...3).contains(words.count), let first = words.first, let last = words.last else { return nil }
+        let value = line[words[1].startIndex..<last.endIndex]
+        let quote = UInt8(ascii: "\"")
+        guard value.count > 2, value.first == quote, value.last == quote else { return nil }
+        let includesSubdomains = first.first == UInt8(ascii: ".")
+        let host = includesSubdomains ? first.dropFirst() : first
+        // Converting other text to lower case takes long.
+        guard host.allSatisfy({ $0 < 0x80 }), let name = name(of: String(decoding: host, as: UTF8.self)) else {
+            return nil
+        }
         let date = value.dropFirst().dropLast()
-        if date == never { return (name, Entry(expires: nil, includesSubdomains: includesSubdomains)) }
+        if date.elementsEqual(never.utf8) { return (name, Entry(expires: nil, includesSubdomains: includesSubdomains)) }
         return Self.date(date).map { (name, Entry(expires: $0, includesSubdomains: includesSubdomains)) }
     }
 
@@ -166,11 +200,9 @@ struct TransportSecurityHosts: Equatable, Sendable {
     }
 
     /// `20301231 23:59:59`, in UTC.
-    private static func date(_ text: Substring) -> Date? {
-        let digits = text.filter { $0 != " " && $0 != ":" }.utf8
-        guard digits.count == 14, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
-            return nil
-        }
+    private static func date(_ text: Slice<UnsafeRawBufferPointer>) -> Date? {
+        let digits = text.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: ":") }
+        guard digits.count == 14, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         let numbers = digits.map { Int32($0 - UInt8(ascii: "0")) }
         func number(_ range: Range<Int>) -> Int32 { numbers[range].reduce(0) { $0 * 10 + $1 } }
         var parts = tm()
