@@ -22,7 +22,7 @@ final class TransportSecurityStore: Sendable {
 
     private let file: URL?
     /// Why the file couldn't be read; nil if it could.
-    private let problem: SystemError?
+    private let problem: FileFault?
     private let state: Mutex<State>
     /// Whether `state` has hosts. Written with the lock, read without it.
     private let hasHosts: Atomic<Bool>
@@ -48,9 +48,9 @@ final class TransportSecurityStore: Sendable {
 
     private init(file: URL?) {
         self.file = file
-        var (hosts, problem): (TransportSecurityHosts, SystemError?) = (TransportSecurityHosts(), nil)
+        var (hosts, problem): (TransportSecurityHosts, FileFault?) = (TransportSecurityHosts(), nil)
         if let file {
-            do throws(SystemError) { hosts = try Self.read(file) } catch { problem = error }
+            do throws(FileFault) { hosts = try Self.read(file) } catch { problem = error }
         }
         self.problem = problem
         // Loops need the list to make room for hosts, and mustn't wait for it.
@@ -69,8 +69,8 @@ final class TransportSecurityStore: Sendable {
     func secured(_ url: URL) throws(URLError) -> URL? {
         guard !changesNothing, let origin = Origin(url), origin.scheme == .http else { return nil }
         if let problem, let file {
-            let description = "The file of hosts that want https can't be read (\(file.path)): \(problem)."
-            throw URLError(.cannotOpenFile, url: url, description, cause: problem)
+            let description = "The file of hosts that want https, \(file.path), \(problem.problem)."
+            throw URLError(.cannotOpenFile, url: url, description, cause: problem.systemError)
         }
         guard state.withLock({ $0.hosts.contains(origin.host, now: Date()) }) else { return nil }
         guard let secured = TransportSecurityHosts.secured(url) else {
@@ -116,9 +116,8 @@ final class TransportSecurityStore: Sendable {
             // Private, since it shows which hosts were visited. Composed only once there is a temporary file, so that it costs next to
             // nothing if there can't be one.
             try AtomicFile.write(file.path, writers: .many, sync: .beforeRename) { descriptor throws(SystemError) in
-                // Other programs may have written meanwhile.
-                var hosts = try Self.read(file)
-                guard hosts.isWhole else { throw SystemError(code: EFBIG) }
+                // Other programs may have written meanwhile. What can't be read, or not whole, isn't replaced, whatever the error.
+                guard var hosts = try? Self.read(file), hosts.isWhole else { throw SystemError(code: EFBIG) }
                 let known: TransportSecurityHosts
                 (news, known) = state.withLock { ($0.news.take(), $0.hosts) }
                 hosts.adoptDates(from: known)
@@ -144,15 +143,21 @@ final class TransportSecurityStore: Sendable {
     }
 
     /// Empty if there is no file yet.
-    private static func read(_ file: URL) throws(SystemError) -> TransportSecurityHosts {
-        let descriptor = uninterrupted { open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-        guard descriptor >= 0 else {
-            let error = SystemError.current
-            if error.code == ENOENT { return TransportSecurityHosts() }
+    private static func read(_ file: URL) throws(FileFault) -> TransportSecurityHosts {
+        let descriptor: Int32
+        do throws(FileFault) {
+            descriptor = try ReadableFile.open(file.path).descriptor
+        } catch {
+            if error.systemError?.code == ENOENT { return TransportSecurityHosts() }
             throw error
         }
         defer { close(descriptor) }
-        let content = try DescriptorBytes.read(descriptor, count: largestFile + 1)
+        let content: Data
+        do throws(SystemError) {
+            content = try DescriptorBytes.read(descriptor, count: largestFile + 1)
+        } catch {
+            throw .unreadable(error)
+        }
         var hosts = content.prefix(largestFile).withUnsafeBytes { TransportSecurityHosts($0, now: Date()) }
         if content.count > largestFile { hosts.isWhole = false }
         return hosts

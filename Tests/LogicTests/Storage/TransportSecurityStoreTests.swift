@@ -33,6 +33,12 @@ struct TransportSecurityStoreTests {
         await withCheckedContinuation { continuation in store.finishWrites { continuation.resume() } }
     }
 
+    /// Such as `S_IFREG`; nil if there is no file.
+    private var fileType: mode_t? {
+        var status = stat()
+        return lstat(file.path, &status) == 0 ? status.st_mode & S_IFMT : nil
+    }
+
     @Test("There is no store if it is off, and each session has its own in memory")
     func memory() throws {
         #expect(TransportSecurityStore.store(for: .off) == nil)
@@ -166,6 +172,38 @@ struct TransportSecurityStoreTests {
         #expect(error.code == .cannotOpenFile)
         #expect(error.localizedDescription.contains(file.path))
         #expect(try store.secured(Sample.url("https://example.com/")) == nil)
+    }
+
+    @Test(
+        "With a pipe or a device in the file's place no request goes out over http, and it stays where it is",
+        arguments: [true, false]
+    )
+    func irregular(isPipe: Bool) async throws {
+        if isPipe {
+            try #require(mkfifo(file.path, 0o600) == 0)
+        } else {
+            try FileManager.default.createSymbolicLink(atPath: file.path, withDestinationPath: "/dev/null")
+        }
+        let store = try store()
+        #expect(!store.changesNothing)
+        let error = try #require(throws: URLError.self) { try isSecured("example.com", by: store) }
+        #expect(error.code == .cannotOpenFile)
+        #expect(error.localizedDescription.contains("\(file.path), is not a regular file"))
+        store.note(field, from: "example.com")
+        await finishWrites(of: store)
+        #expect(directory.content == ["hsts"])
+        #expect(fileType == (isPipe ? S_IFIFO : S_IFLNK))
+    }
+
+    @Test("A pipe that takes the place of a file that was read is not replaced either")
+    func laterPipe() async throws {
+        let store = try store()
+        try #require(mkfifo(file.path, 0o600) == 0)
+        store.note(field, from: "example.com")
+        await finishWrites(of: store)
+        #expect(try isSecured("example.com", by: store))
+        #expect(directory.content == ["hsts"])
+        #expect(fileType == S_IFIFO)
     }
 
     @Test("Policies that can't be written are kept, and written with the next change")
