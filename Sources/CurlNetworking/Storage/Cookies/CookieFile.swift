@@ -5,10 +5,14 @@ import Glibc
 struct CookieFile {
     private let path: String
 
+    init(path: String) {
+        self.path = path
+    }
+
     /// nil if the storage doesn't say which file it has.
     init?(of storage: HTTPCookieStorage) {
         guard let path = Mirror(reflecting: storage).descendant("cookieFilePath") as? String else { return nil }
-        self.path = path
+        self.init(path: path)
     }
 
     /// Called before the storage writes: makes a new folder private. The stock module makes it accessible to all users, before there is
@@ -30,8 +34,9 @@ struct CookieFile {
     /// Removes what a killed program left there: all of its cookies.
     private func removeAbandoned(_ path: String) {
         var status = stat()
+        // A file may have any date, too far from today for its age to be a number.
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
-            time(nil) - status.st_mtim.tv_sec > 60 * 60
+            status.st_mtim.tv_sec < time(nil) - 60 * 60
         else { return }
         unlink(path)
     }
