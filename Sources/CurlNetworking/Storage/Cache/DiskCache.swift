@@ -14,6 +14,8 @@ final class DiskCache: @unchecked Sendable {
     private struct Usage {
         var bytes: Int
         var writtenSinceCount = 0
+
+        mutating func add(_ growth: Int) { bytes = bytes.addingClamped(growth) }
     }
 
     init(_ directory: CacheDirectory) {
@@ -32,7 +34,7 @@ final class DiskCache: @unchecked Sendable {
             remove(response.key)
             return nil
         }
-        usage?.bytes += written.growth
+        usage?.add(written.growth)
         usage?.writtenSinceCount += size
         if usage.map({ $0.bytes > capacity || $0.writtenSinceCount > capacity / 16 }) ?? true {
             makeRoom(capacity: capacity)
@@ -42,7 +44,7 @@ final class DiskCache: @unchecked Sendable {
 
     func remove(_ key: String) {
         let freed = directory.remove(Self.name(for: key))
-        usage?.bytes -= freed
+        usage?.add(-freed)
     }
 
     /// Removes what was written after `date`.
@@ -53,7 +55,7 @@ final class DiskCache: @unchecked Sendable {
 
     /// Counts the space used, in bytes.
     func count() -> Int {
-        let bytes = directory.list().reduce(0) { $0 + $1.size }
+        let bytes = Self.size(of: directory.list())
         usage = Usage(bytes: bytes)
         return bytes
     }
@@ -61,7 +63,7 @@ final class DiskCache: @unchecked Sendable {
     /// Counts the space used. If it is more than `capacity`, removes enough that the next count isn't due at once.
     func makeRoom(capacity: Int) {
         let items = directory.list()
-        var bytes = items.reduce(0) { $0 + $1.size }
+        var bytes = Self.size(of: items)
         if bytes > capacity {
             let aim = capacity - capacity / 16
             // The clock was ahead then: for a long time, nothing else would count as used later.
@@ -74,5 +76,10 @@ final class DiskCache: @unchecked Sendable {
             }
         }
         usage = Usage(bytes: bytes)
+    }
+
+    /// Another program may have put files of any length there: sparse ones need no space.
+    private static func size(of items: [CacheDirectory.Item]) -> Int {
+        items.reduce(0) { $0.addingClamped($1.size) }
     }
 }

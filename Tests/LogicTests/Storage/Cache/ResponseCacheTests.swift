@@ -1,5 +1,6 @@
 import CurlTransport
 import Foundation
+import Glibc
 import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
@@ -291,6 +292,24 @@ struct ResponseCacheTests {
         let caches = (0..<3).map { _ in Self.cache(directory, memory: 0, disk: 64 * 4096) }
         for number in 0..<600 { try Self.store("x", caches[number % 3], Self.url + "?\(number)") }
         #expect(caches[0].diskUsage <= 64 * 4096 + 3 * 5 * 4096)
+    }
+
+    @Test("Files of any length in the directory are counted, and make room, without overflowing")
+    func endless() throws {
+        // Only some file systems have files of that length.
+        let memory = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
+        let directory = try access(memory.path, W_OK) == 0 ? TemporaryDirectory(in: memory) : TemporaryDirectory()
+        let cache = Self.cache(directory, memory: 0)
+        try Self.store("x", cache)
+        for digit in ["a", "b", "c"] {
+            let file = Self.path(directory) + "/" + String(repeating: digit, count: 64)
+            try Data().write(to: URL(fileURLWithPath: file))
+            for bits in stride(from: 63, to: 40, by: -1) where truncate(file, Int.max >> (63 - bits)) == 0 { break }
+        }
+        #expect(cache.diskUsage > 1 << 40)
+        try Self.store("y", cache, Self.url + "?y")
+        for _ in 0..<3 { cache.diskCapacity -= 1 }
+        #expect(cache.diskUsage <= 1 << 20)
     }
 
     @Test("A response that is larger than the disk's part is in memory alone, and replaces the one on disk")
