@@ -37,7 +37,7 @@ final class CacheDirectory: Sendable {
         case none
         /// The entry can't be used.
         case damaged
-        case entry(header: CacheFile.Header, description: [UInt8], body: Data, FileIdentity)
+        case entry(header: CacheFile.Header, description: Data, body: Data, FileIdentity)
     }
 
     let path: String
@@ -63,7 +63,7 @@ final class CacheDirectory: Sendable {
         let head = Self.read(descriptor, count: min(CacheFile.Header.length, length))
         guard let header = head?.withUnsafeBytes({ CacheFile.Header($0, fileLength: length) }),
             let description = Self.read(descriptor, count: header.descriptionLength),
-            let body = Self.readData(descriptor, count: header.bodyLength)
+            let body = Self.read(descriptor, count: header.bodyLength)
         else { return .damaged }
         return .entry(header: header, description: description, body: body, FileIdentity(status))
     }
@@ -173,17 +173,8 @@ final class CacheDirectory: Sendable {
 
     // MARK: - Bytes
 
-    private static func read(_ descriptor: Int32, count: Int) -> [UInt8]? {
-        var isComplete = false
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-            isComplete = read(descriptor, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
-            initializedCount = isComplete ? count : 0
-        }
-        return isComplete ? bytes : nil
-    }
-
-    /// Reads into uninitialised memory, to save zeroing it.
-    private static func readData(_ descriptor: Int32, count: Int) -> Data? {
+    /// Reads into uninitialised memory, to save zeroing it. nil if there is too little of it: lengths in a file need not make sense.
+    private static func read(_ descriptor: Int32, count: Int) -> Data? {
         guard count > 0 else { return Data() }
         guard let memory = malloc(count) else { return nil }
         guard read(descriptor, into: UnsafeMutableRawBufferPointer(start: memory, count: count)) else {

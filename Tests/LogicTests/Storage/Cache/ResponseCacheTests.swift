@@ -29,6 +29,10 @@ struct ResponseCacheTests {
         }
     }
 
+    /// Where files may have any length: not all file systems have longer ones than their disk.
+    private static let memoryFiles = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
+    private static var hasMemoryFiles: Bool { access(memoryFiles.path, W_OK) == 0 }
+
     private static func text(_ cache: ResponseCache, _ url: String = url) -> String? {
         cache.response(for: url).map { String(decoding: $0.data, as: UTF8.self) }
     }
@@ -184,6 +188,26 @@ struct ResponseCacheTests {
         #expect(!Self.files(directory).contains(file.path))
     }
 
+    @Test(
+        "A file with a description or a body for which there is no memory is a miss, and gone",
+        .enabled(if: hasMemoryFiles && !ProcessUsage.isSanitized, "a sanitizer ends the process"),
+        arguments: [[1 << 62, 0], [1, 1 << 62]] as [[UInt64]]
+    )
+    func endlessParts(lengths: [UInt64]) throws {
+        let directory = try TemporaryDirectory(in: Self.memoryFiles)
+        try Self.store("body", Self.cache(directory))
+        let file = URL(fileURLWithPath: try #require(Self.files(directory).first))
+        var content = try Data(contentsOf: file)
+        // They follow the format and the checksum.
+        let written = lengths.flatMap { length in withUnsafeBytes(of: length.littleEndian) { Array($0) } }
+        content.replaceSubrange(16..<32, with: written)
+        try content.write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+        try #require(truncate(file.path, 32 + Int(lengths[0] + lengths[1])) == 0)
+        #expect(Self.text(Self.cache(directory, disk: .max)) == nil)
+        #expect(Self.files(directory).isEmpty)
+    }
+
     @Test("Files that are not the cache's stay, also when everything is removed")
     func foreignFiles() throws {
         let directory = try TemporaryDirectory()
@@ -296,9 +320,7 @@ struct ResponseCacheTests {
 
     @Test("Files of any length in the directory are counted, and make room, without overflowing")
     func endless() throws {
-        // Only some file systems have files of that length.
-        let memory = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
-        let directory = try access(memory.path, W_OK) == 0 ? TemporaryDirectory(in: memory) : TemporaryDirectory()
+        let directory = try Self.hasMemoryFiles ? TemporaryDirectory(in: Self.memoryFiles) : TemporaryDirectory()
         let cache = Self.cache(directory, memory: 0)
         try Self.store("x", cache)
         for digit in ["a", "b", "c"] {
@@ -310,6 +332,14 @@ struct ResponseCacheTests {
         try Self.store("y", cache, Self.url + "?y")
         for _ in 0..<3 { cache.diskCapacity -= 1 }
         #expect(cache.diskUsage <= 1 << 20)
+    }
+
+    @Test("A program may store a response that takes up all of the disk's part, and finds it in its next process")
+    func full() throws {
+        let directory = try TemporaryDirectory()
+        let body = String(repeating: "x", count: 1 << 20 - 8192)
+        try Self.store(body, Self.cache(directory))
+        #expect(Self.text(Self.cache(directory)) == body)
     }
 
     @Test("A response that is larger than the disk's part is in memory alone, and replaces the one on disk")
