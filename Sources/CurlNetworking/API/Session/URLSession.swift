@@ -175,8 +175,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     /// Makes later requests use new connections, and waits for storages; running tasks keep their connections.
     ///
     /// `completionHandler` is called on the delegate queue, once everything stored from the responses so far is in the storages and their
-    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. In a background session, the handler is
-    /// called once the agent has recorded all tasks resumed so far, so a program that exits then loses none. Source:
+    /// files: cookies, cached responses, and hosts for ``CurlOptions/strictTransportSecurity``. It is called, and isn't told, if a file
+    /// couldn't be written, as on a full disk. In a background session, the handler is called once the agent has recorded all tasks resumed
+    /// so far, so a program that exits then loses none. Source:
     /// <https://developer.apple.com/documentation/foundation/urlsession/flush(completionhandler:)>
     open func flush(completionHandler: @escaping @Sendable () -> Void) {
         core.flush(forgetting: false, completionHandler)
