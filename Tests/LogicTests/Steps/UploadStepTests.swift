@@ -267,7 +267,7 @@ struct UploadStepTests {
         rig.request = request
         #expect(rig.prepare(first).isPass && rig.request == request)
         var facts = Steps.Facts()
-        facts.upload = .failure(URLError(.unsupportedURL))
+        facts.refusal = URLError(.unsupportedURL)
         let steps = Steps(rig.session.settings, facts)
         #expect(steps.all.first.map { rig.prepare($0) }?.failure?.code == .unsupportedURL)
     }
