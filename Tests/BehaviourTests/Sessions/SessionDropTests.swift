@@ -76,7 +76,10 @@ struct SessionDropTests {
     @Test("A subclass may ask for the session's tasks, flush and reset it in its deinit")
     func lastWords() async throws {
         let calls = Watched(0)
-        LastWords(configuration: .ephemeral).calls.update { $0 = calls }
+        do {
+            let session = LastWords(configuration: .ephemeral)
+            withExtendedLifetime(session) { session.calls.update { $0 = calls } }
+        }
         try await calls.wait { $0 == 4 }
     }
 
