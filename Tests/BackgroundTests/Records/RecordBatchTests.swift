@@ -129,6 +129,18 @@ struct RecordBatchTests {
         #expect(identifiers == [2, 3])
     }
 
+    @Test("A shared file is removed with the last record that anybody needs, even if none could be made void")
+    func needless() throws {
+        let tasks = try stored()
+        let shared = directory.url.appendingPathComponent(names[0]).path
+        try #require(unlink(shared) == 0)
+        try #require(symlink(shared, shared) == 0)
+        for task in tasks.dropLast() { #expect(throws: SystemError.self) { try task.remove() } }
+        try tasks[2].remove()
+        #expect(names == [])
+        for task in tasks { try task.remove() }
+    }
+
     @Test("A record that changes gets a file of its own, which counts")
     func changed() throws {
         var tasks = try stored()

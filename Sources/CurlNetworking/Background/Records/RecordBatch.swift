@@ -12,8 +12,10 @@ final class RecordBatch: @unchecked Sendable {
     static let separator = UInt8(ascii: "\n")
 
     private let path: String
-    /// The byte ranges of the records' lines.
+    /// The byte ranges of the records' lines that aren't void.
     private var lines: [UUID: Range<Int>] = [:]
+    /// Those of them that nobody needs, but that couldn't be made void.
+    private var unneeded: Set<UUID> = []
 
     init(path: String) {
         self.path = path
@@ -31,11 +33,19 @@ final class RecordBatch: @unchecked Sendable {
         }
     }
 
-    /// Makes the record void, if there is one. If this throws, another agent will find the record, and this may be called again.
+    /// Makes the record void, if there is one, or removes the file if nobody needs another of its records. If this throws, another agent
+    /// will find the record, and this may be called again.
     func remove(_ key: UUID) throws(SystemError) {
         guard let line = lines[key] else { return }
-        if lines.count > 1 { try makeVoid(line) } else { try RecordFile.remove(path) }
+        unneeded.insert(key)
+        guard unneeded.count < lines.count else {
+            try RecordFile.remove(path)
+            (lines, unneeded) = ([:], [])
+            return
+        }
+        try makeVoid(line)
         lines[key] = nil
+        unneeded.remove(key)
     }
 
     /// Removes the file if all of its records are void.
