@@ -170,7 +170,7 @@ extension Steps {
         var maySendStream = false
         /// For an upload.
         var upload: UploadStep?
-        /// Why the task can't be done: no other step may touch a request without a URL, or has an upload whose resume data can't be used.
+        /// Why the task can't be done: its request has no URL, so that no other step may touch it, or its upload's resume data can't be used.
         var refusal: URLError?
         /// What a web socket exchanges.
         var webSocket: WebSocketExchange?

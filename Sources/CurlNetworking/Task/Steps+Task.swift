@@ -18,9 +18,7 @@ extension Steps.Facts {
         case nil:
             if handle.body.isUpload, let version = settings.uploadVersion { upload = UploadStep(offering: version) }
         }
-        if let request = handle.originalRequest, request.url == nil {
-            refusal = URLError(.unsupportedURL, url: nil, "The request has no URL.")
-        }
+        if let request = handle.originalRequest, request.url == nil { refusal = .missingURL }
         if case .webSocket(let exchange) = consumer { webSocket = exchange }
     }
 }

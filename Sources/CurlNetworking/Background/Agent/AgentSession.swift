@@ -334,6 +334,10 @@ final class AgentSession: @unchecked Sendable {
         }
         questions.remove(about: key)
         channel.send(.forgotten(key))
+        recordsWereRemoved()
+    }
+
+    private func recordsWereRemoved() {
         if tasks.isEmpty, unremoved.isEmpty { folder.remove() }
         changed()
     }
@@ -357,8 +361,7 @@ final class AgentSession: @unchecked Sendable {
         unremoved.removeAll(where: remove)
         guard unremoved.isEmpty else { return scheduleRemoval() }
         removalBackoff.reset()
-        if tasks.isEmpty { folder.remove() }
-        changed()
+        recordsWereRemoved()
     }
 
     private func save() {

@@ -16,7 +16,7 @@ extension Origin {
     /// The origin of the request's URL; nil for local resources, as with data and file URLs. Throws for other schemes, and if there is no
     /// host.
     static func of(_ request: URLRequest) throws(URLError) -> Origin? {
-        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
+        let url = try request.requiredURL
         if let origin = Origin(url) { return origin }
         switch Scheme(url) {
         case .data, .file: return nil
@@ -39,4 +39,18 @@ extension URLError {
     static func noHost(_ url: URL) -> URLError {
         URLError(.badURL, url: url, "The URL has no host, or one that is neither a name nor an address.")
     }
+}
+
+extension URLRequest {
+    /// The request's URL; throws if it has none.
+    var requiredURL: URL {
+        get throws(URLError) {
+            guard let url else { throw .missingURL }
+            return url
+        }
+    }
+}
+
+extension URLError {
+    static var missingURL: URLError { URLError(.unsupportedURL, url: nil, "The request has no URL.") }
 }

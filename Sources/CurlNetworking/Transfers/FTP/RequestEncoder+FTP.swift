@@ -14,7 +14,7 @@ extension RequestEncoder {
         offset: Int64,
         replyTimeout: Duration
     ) throws(URLError) -> FTPOptions {
-        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
+        let url = try request.requiredURL
         let method = request.httpMethod ?? "GET"
         guard ["GET", "HEAD", "PUT", "POST"].contains(method) else {
             throw URLError(.badURL, url: url, "FTP has no method \(method.debugDescription).")

@@ -11,7 +11,7 @@ enum RequestEncoder {
         settings: SessionSettings,
         keepsCredentials: Bool = true
     ) throws(URLError) -> TransferOptions {
-        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
+        let url = try request.requiredURL
         let method = request.httpMethod ?? "GET"
         guard HeaderRules.isToken(method) else {
             throw URLError(.badURL, url: url, "The method \(method.debugDescription) is not valid.")

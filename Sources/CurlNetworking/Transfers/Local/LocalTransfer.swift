@@ -37,7 +37,7 @@ final class LocalTransfer: Transfer, @unchecked Sendable {
 
     /// `request` has a file or data URL.
     convenience init(_ request: URLRequest, loop: EventLoop, delegate: any TransferDelegate) throws(URLError) {
-        guard let url = request.url else { throw URLError(.unsupportedURL, url: nil, "The request has no URL.") }
+        let url = try request.requiredURL
         self.init(Scheme(url) == .file ? FileSource(url) : DataSource(url), loop: loop, delegate: delegate)
     }
 

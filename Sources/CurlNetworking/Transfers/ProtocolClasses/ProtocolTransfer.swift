@@ -193,9 +193,7 @@ final class ProtocolTransfer: NSObject, Transfer, @unchecked Sendable {
         to delegate: any TransferDelegate
     ) {
         do throws(URLError) {
-            guard let url = response?.url ?? task.currentRequest?.url else {
-                throw URLError(.unsupportedURL, url: nil, "The request has no URL.")
-            }
+            guard let url = response?.url ?? task.currentRequest?.url else { throw URLError.missingURL }
             let plain = URLResponse(url: url, mimeType: nil, expectedContentLength: -1, textEncodingName: nil)
             try delegate.transfer(self, received: response ?? plain, storagePolicy: policy)
         } catch {
