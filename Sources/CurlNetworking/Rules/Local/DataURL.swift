@@ -37,17 +37,18 @@ struct DataURL: Equatable {
         content = decoded
     }
 
-    /// The default is plain text and, without any parameter, US-ASCII.
+    /// The default is plain text in US-ASCII. Parameters may follow an omitted type, but not one that is malformed: then none of them counts
+    /// (RFC 2397, section 2; RFC 2045, section 5.2).
     private static func mediaType(_ parts: [String]) -> (type: String, charset: String?) {
         let charset = parts.dropFirst().lazy.compactMap { parameter -> String? in
             let pair = parameter.split(separator: "=", maxSplits: 1)
             guard pair.count == 2, String(pair[0]).isEqualIgnoringASCIICase(to: "charset") else { return nil }
             return pair[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
         }.first
-        guard let type = parts.first, isMediaType(type) else {
-            return ("text/plain", charset ?? (parts.count <= 1 ? "US-ASCII" : nil))
-        }
-        return (type.lowercased(), charset)
+        let type = parts.first ?? ""
+        if isMediaType(type) { return (type.lowercased(), charset) }
+        let isOmitted = type.isEmpty && parts.count > 1
+        return ("text/plain", isOmitted ? charset : "US-ASCII")
     }
 
     /// "type/subtype", both tokens.
