@@ -6,7 +6,7 @@ import Foundation
 /// `@unchecked Sendable`: used on the loop only.
 final class ResumeStep: Step, @unchecked Sendable {
     private enum Preparation {
-        case none(Result<ResumeData, URLError>)
+        case none(ResumeData)
         /// The partial file is being copied.
         case copying
         case failed(URLError)
@@ -25,7 +25,7 @@ final class ResumeStep: Step, @unchecked Sendable {
     private var resumption: Resumption?
     private var appending: Appending?
 
-    init(_ resumeData: Result<ResumeData, URLError>, into file: FileSink) {
+    init(_ resumeData: ResumeData, into file: FileSink) {
         self.file = file
         preparation = .none(resumeData)
     }
@@ -36,8 +36,8 @@ final class ResumeStep: Step, @unchecked Sendable {
         switch preparation {
         case .done: return .pass
         case .copying: return .wait
-        case .failed(let error), .none(.failure(let error)): return .fail(error)
-        case .none(.success(let resumeData)):
+        case .failed(let error): return .fail(error)
+        case .none(let resumeData):
             preparation = .copying
             let directory = context.session.settings.temporaryDirectory
             // Copying can take longer than the loop can spare.

@@ -163,14 +163,14 @@ extension Steps {
         /// Whether the cache policy has an effect even without a cache.
         var needsCacheStep = false
         /// What it resumes from, and the sink that has the file.
-        var resumption: (Result<ResumeData, URLError>, FileSink)?
+        var resumption: (ResumeData, FileSink)?
         /// The file that it uploads.
         var file: URL?
         /// Whether its request has a stream, or may be replaced by one that has.
         var maySendStream = false
         /// For an upload.
         var upload: UploadStep?
-        /// Why the task can't be done: its request has no URL, so that no other step may touch it, or its upload's resume data can't be used.
+        /// Why the task can't be done: its request has no URL, so that no other step may touch it, or its resume data can't be used.
         var refusal: URLError?
         /// What a web socket exchanges.
         var webSocket: WebSocketExchange?

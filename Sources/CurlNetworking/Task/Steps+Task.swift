@@ -9,14 +9,17 @@ extension Steps.Facts {
         isPutOff = (beginDate?.timeIntervalSinceNow ?? 0) > 0
         hasDelegate = hasOwnDelegate || handle.session.hasDelegate
         needsCacheStep = handle.originalRequest.map { settings.cachePolicy(for: $0).countsWithoutCache } ?? false
-        if let file = sink as? FileSink, let resumeData = handle.resumption { resumption = (resumeData, file) }
         file = handle.body.file
         maySendStream = handle.body.isStream || hasDelegate || settings.hasProtocols
-        switch handle.upload {
-        case .success(let resumption): upload = UploadStep(offering: settings.uploadVersion, resuming: resumption)
-        case .failure(let error): refusal = error
-        case nil:
+        switch handle.start {
+        case .beginning:
             if handle.body.isUpload, let version = settings.uploadVersion { upload = UploadStep(offering: version) }
+        case .download(let resumeData):
+            if let file = sink as? FileSink { resumption = (resumeData, file) }
+        case .upload(let resumption):
+            upload = UploadStep(offering: settings.uploadVersion, resuming: resumption)
+        case .invalid(let error):
+            refusal = error
         }
         if let request = handle.originalRequest, request.url == nil { refusal = .missingURL }
         if case .webSocket(let exchange) = consumer { webSocket = exchange }
@@ -34,7 +37,7 @@ extension Consumer {
                 in: handle.session.settings.temporaryDirectory,
                 for: handle.originalRequest,
                 adding: handle.session.settings.additionalHeaders,
-                resuming: handle.resumption.flatMap { try? $0.get() }
+                resuming: handle.start.download
             )
         }
     }

@@ -16,10 +16,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     let session: SessionCore
     let originalRequest: URLRequest?
     let body: TaskBody
-    /// The data that a resumed download continues from; a failure if the caller's data was invalid.
-    let resumption: Result<ResumeData, URLError>?
-    /// The same for a resumed upload.
-    let upload: Result<UploadResumption, URLError>?
+    let start: StartingPoint
     let creation = Date()
     /// Whether the task is internal, and so isn't listed.
     let isHidden: Bool
@@ -52,8 +49,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         session: SessionCore,
         request: URLRequest?,
         body: TaskBody.Source = .request,
-        resumption: Result<ResumeData, URLError>? = nil,
-        upload: Result<UploadResumption, URLError>? = nil,
+        startingAt start: StartingPoint = .beginning,
         consumer: Consumer,
         isHidden: Bool = false,
         makeSteps: @escaping @Sendable (SessionSettings, Steps.Facts) -> Steps = { Steps($0, $1) }
@@ -64,8 +60,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         pool = session.pools.pool(forTask: request)
         originalRequest = request
         self.body = TaskBody(body, of: request)
-        self.resumption = resumption
-        self.upload = upload
+        self.start = start
         self.isHidden = isHidden
         self.makeSteps = makeSteps
         let counters = TaskCounters(expectedToSend: self.body.expectedLength)
@@ -88,7 +83,7 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
         submit {
             switch self.work {
-            case .notBegun: completion(self.resumption.flatMap { try? $0.get() }?.encoded())
+            case .notBegun: completion(self.start.download?.encoded())
             case .running(let loader):
                 guard !loader.isOver, let file = loader.sink as? FileSink else { return completion(nil) }
                 file.checkpoint(completion)

@@ -58,15 +58,34 @@ extension URLSession {
     }
 
     func makeEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
-        let resumption = Result { () throws(URLError) in try ResumeData(decoding: resumeData) }
-        if core.isBackground, let request = try? resumption.get().request.urlRequest {
-            return makeBackgroundEngine(request, consumer, resumeData: resumeData)
+        do throws(URLError) {
+            let decoded = try ResumeData(decoding: resumeData)
+            let request = decoded.request.urlRequest
+            if core.isBackground { return makeBackgroundEngine(request, consumer, resumeData: resumeData) }
+            return TaskHandle(
+                identifier: core.makeTaskIdentifier(),
+                session: core,
+                request: request,
+                startingAt: .download(decoded),
+                consumer: consumer
+            )
+        } catch {
+            return makeEngine(refusing: error, consumer)
         }
-        return TaskHandle(
+    }
+
+    /// A resumed task whose resume data can't be used.
+    func makeEngine(
+        refusing error: URLError,
+        _ consumer: Consumer,
+        body: TaskBody.Source = .request
+    ) -> any TaskEngine {
+        TaskHandle(
             identifier: core.makeTaskIdentifier(),
             session: core,
-            request: (try? resumption.get())?.request.urlRequest,
-            resumption: resumption,
+            request: nil,
+            body: body,
+            startingAt: .invalid(error),
             consumer: consumer
         )
     }

@@ -9,28 +9,29 @@ extension URLSession {
 
     /// May block on the file system, since the body must be found.
     func makeUploadEngine(_ resumeData: Data, _ consumer: Consumer) -> any TaskEngine {
-        let directory = core.settings.temporaryDirectory
-        let resumption = Result { () throws(URLError) in
-            try UploadResumption(UploadResumeData(decoding: resumeData), in: directory)
-        }
-        let found = try? resumption.get()
-        if core.isBackground, let found {
-            return makeBackgroundEngine(
-                found.request,
-                consumer,
-                body: found.content.backgroundSource,
-                resumeData: resumeData,
-                upload: found
+        do throws(URLError) {
+            let decoded = try UploadResumeData(decoding: resumeData)
+            let found = try UploadResumption(decoded, in: core.settings.temporaryDirectory)
+            if core.isBackground {
+                return makeBackgroundEngine(
+                    found.request,
+                    consumer,
+                    body: found.content.backgroundSource,
+                    resumeData: resumeData,
+                    upload: found
+                )
+            }
+            return TaskHandle(
+                identifier: core.makeTaskIdentifier(),
+                session: core,
+                request: found.request,
+                body: found.content.source,
+                startingAt: .upload(found),
+                consumer: consumer
             )
+        } catch {
+            return makeEngine(refusing: error, consumer, body: .data(Data()))
         }
-        return TaskHandle(
-            identifier: core.makeTaskIdentifier(),
-            session: core,
-            request: found?.request,
-            body: found?.content.source ?? .data(Data()),
-            upload: resumption,
-            consumer: consumer
-        )
     }
 }
 

@@ -116,15 +116,22 @@ struct AuthenticationStepTests {
     }
 }
 
-@Suite("The resume step")
-struct ResumeStepTests {
-    @Test("Resume data that is no good fails the task")
-    func damaged() throws {
+@Suite("The refusal step")
+struct RefusalStepTests {
+    @Test("A task whose resume data can't be used fails before any other step is asked")
+    func invalidResumeData() throws {
         let rig = StepRig(try Sample.request())
-        let directory = FileManager.default.temporaryDirectory
-        let file = FileSink(rig.sinkOwner, in: directory, for: rig.request, adding: [])
-        let step = ResumeStep(.failure(URLError(.unsupportedURL)), into: file)
-        #expect(rig.prepare(step).failure?.code == .unsupportedURL)
+        let consumer = Consumer.dataHandler { _, _, _ in }
+        let handle = TaskHandle(
+            identifier: 1,
+            session: rig.session,
+            request: nil,
+            startingAt: .invalid(URLError(.unsupportedURL)),
+            consumer: consumer
+        )
+        let facts = Steps.Facts(handle, MemorySink(SinkRig()), consumer, beginDate: nil, hasOwnDelegate: false)
+        let first = try #require(Steps(rig.session.settings, facts).all.first)
+        #expect(rig.prepare(first).failure?.code == .unsupportedURL)
     }
 }
 

@@ -15,7 +15,7 @@ extension URLSession {
             session: core,
             request: request,
             body: .file(file.url),
-            upload: resource.map { .success(UploadResumption(request, file: file, at: $0)) },
+            startingAt: resource.map { .upload(UploadResumption(request, file: file, at: $0)) } ?? .beginning,
             consumer: .delegate,
             makeSteps: { Steps($0, $1, ownCookies: cookies, ownFile: file) }
         )
@@ -32,7 +32,7 @@ extension URLSession {
             identifier: core.makeTaskIdentifier(),
             session: core,
             request: request,
-            resumption: resumeData.map { .success($0) },
+            startingAt: resumeData.map(StartingPoint.download) ?? .beginning,
             consumer: .downloadDelegate,
             makeSteps: { Steps($0, $1, ownCookies: cookies) }
         )
