@@ -17,14 +17,15 @@ enum AtomicFile {
     enum Writers {
         /// Only the caller. The temporary file's name is fixed; one that a killed process left is overwritten.
         case one
-        /// Any number of processes. The temporary file has a random name, is created exclusively, and stays locked until it is closed, where
-        /// the file system has locks. So an unlocked one was left by a killed process: see `removeIfAbandoned`.
+        /// Any number of processes. The temporary file has a random name, and is a `LockedFile`.
         case many
+        /// The same, but writing fails if the file system has no locks: nothing would ever remove what killed processes leave.
+        case manyWithLocks
 
         var temporarySuffix: String {
             switch self {
             case .one: ".new"
-            case .many: ".tmp"
+            case .many, .manyWithLocks: ".tmp"
             }
         }
     }
@@ -73,27 +74,24 @@ enum AtomicFile {
         switch writers {
         case .one:
             let temporary = path + writers.temporarySuffix
-            return (temporary, try open(temporary, O_TRUNC))
-        case .many:
-            while true {
-                let temporary = "\(path).\(UUID.random().uuidString)\(writers.temporarySuffix)"
-                let descriptor = try open(temporary, O_EXCL)
-                // Another process may have taken the new file for an abandoned one before it was locked.
-                if !isLockedElsewhere(descriptor), access(temporary, F_OK) == 0 { return (temporary, descriptor) }
-                close(descriptor)
+            let flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC
+            let descriptor = uninterrupted { open(temporary, flags, 0o600) }
+            guard descriptor >= 0 else { throw .current }
+            return (temporary, descriptor)
+        case .many, .manyWithLocks:
+            let file = try LockedFile.create(O_WRONLY) {
+                "\(path).\(UUID.random().uuidString)\(writers.temporarySuffix)"
             }
+            guard file.isLocked || writers == .many else {
+                close(file.descriptor)
+                unlink(file.path)
+                throw SystemError(code: ENOLCK)
+            }
+            return (file.path, file.descriptor)
         }
     }
 
-    private static func open(_ path: String, _ flag: Int32) throws(SystemError) -> Int32 {
-        let descriptor = uninterrupted { Glibc.open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flag, 0o600) }
-        guard descriptor >= 0 else { throw .current }
-        return descriptor
-    }
-
-    // MARK: - What killed processes left (`Writers.many`)
-
-    /// Removes their temporary files for the file at `path`.
+    /// Removes the temporary files that killed processes left when they wrote the file at `path`, as one of many.
     static func removeAbandoned(besides path: String) {
         let file = URL(fileURLWithPath: path)
         let directory = file.deletingLastPathComponent().path
@@ -101,15 +99,7 @@ enum AtomicFile {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         for name in names where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
             let middle = name.dropFirst(prefix.count).dropLast(suffix.count)
-            if UUID(uuidString: String(middle)) != nil { removeIfAbandoned(directory + "/" + name) }
+            if UUID(uuidString: String(middle)) != nil { LockedFile.removeAbandoned(directory + "/" + name) }
         }
-    }
-
-    /// Removes the temporary file at `path`, unless a process that is writing it holds the lock.
-    static func removeIfAbandoned(_ path: String) {
-        let descriptor = uninterrupted { Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
-        guard descriptor >= 0 else { return }
-        defer { close(descriptor) }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
     }
 }

@@ -31,7 +31,7 @@ struct AtomicFileTests {
         }
     }
 
-    private static let writers: [AtomicFile.Writers] = [.one, .many]
+    private static let writers: [AtomicFile.Writers] = [.one, .many, .manyWithLocks]
     /// Those with which the old file stays on failure.
     private static let keepingSyncs: [AtomicFile.Sync] = [.never, .beforeRename]
     private static let syncs = keepingSyncs + [.afterRename]

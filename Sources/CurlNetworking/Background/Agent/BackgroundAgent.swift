@@ -50,7 +50,7 @@ final class BackgroundAgent: @unchecked Sendable {
         let path = folder.url.appendingPathComponent(StateFolder.lockName, isDirectory: false).path
         lock = uninterrupted { open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
         guard lock >= 0 else { throw .system("the lock: \(SystemError.current)") }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+        guard LockedFile.lock(lock) else {
             close(lock)
             throw .isTaken
         }

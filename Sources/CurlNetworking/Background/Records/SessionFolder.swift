@@ -293,7 +293,7 @@ struct SessionFolder {
         guard Self.isFileName(name) else { return }
         let descriptor = uninterrupted { open(path(ofFile: name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         defer { if descriptor >= 0 { close(descriptor) } }
-        if descriptor >= 0, isLockedElsewhere(descriptor) { return }
+        if descriptor >= 0, LockedFile.isLockedElsewhere(descriptor) { return }
         removeFile(name)
     }
 

@@ -85,9 +85,7 @@ final class CacheDirectory: Sendable {
     func write(_ name: String, head: [UInt8], body: Data) -> (identity: FileIdentity, growth: Int)? {
         guard isUsable else { return nil }
         let path = file(name)
-        return try? AtomicFile.write(path, writers: .many, sync: .never) { descriptor throws(SystemError) in
-            // Without locks, nothing would ever remove what killed processes leave.
-            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .current }
+        return try? AtomicFile.write(path, writers: .manyWithLocks, sync: .never) { descriptor throws(SystemError) in
             try head.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
             try body.withUnsafeBytes { DescriptorBytes.write($0, to: descriptor) }.get()
             let now = timespec.now
@@ -122,8 +120,8 @@ final class CacheDirectory: Sendable {
         guard let names = try? DirectoryNames(closing: descriptor) else { return [] }
         var items: [Item] = []
         while let name = try? names.next() {
-            if name.hasSuffix(AtomicFile.Writers.many.temporarySuffix) {
-                AtomicFile.removeIfAbandoned(file(name))
+            if name.hasSuffix(AtomicFile.Writers.manyWithLocks.temporarySuffix) {
+                LockedFile.removeAbandoned(file(name))
             } else if Self.isEntryName(name), let item = item(name) {
                 items.append(item)
             }

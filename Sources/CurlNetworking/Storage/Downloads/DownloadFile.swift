@@ -5,8 +5,7 @@ import Glibc
 
 /// The private temporary file that a download is written to.
 ///
-/// Created exclusively, with mode 0600 and an unguessable name, and locked: see `AbandonedFiles`. Used by one thread at a time.
-/// Must be ended with one of `finish()`, `keep()` and `remove()`.
+/// A `LockedFile` with an unguessable name: see `AbandonedFiles`. Used by one thread at a time. Must be ended with one of `finish()`, `keep()` and `remove()`.
 final class DownloadFile {
     private(set) var url: URL
     private var descriptor: Int32
@@ -15,28 +14,22 @@ final class DownloadFile {
     /// Throws if the directory isn't writable or the system is out of descriptors.
     init(in directory: URL) throws(URLError) {
         AbandonedFiles.removeOnce(from: directory)
-        repeat {
-            let url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
-            self.url = url
-            descriptor = uninterrupted { open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-            guard descriptor >= 0 else {
-                let error = SystemError.current
-                throw URLError(
-                    .cannotCreateFile,
-                    url: url,
-                    "The download's file could not be created: \(error).",
-                    cause: error
-                )
+        var url = directory
+        do throws(SystemError) {
+            let file = try LockedFile.create(O_RDWR) {
+                url = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
+                return url.path
             }
-        } while !isLocked()
-    }
-
-    /// Returns false if another process, removing abandoned files, removed this one before it could be locked. Can't happen on file systems
-    /// without locks.
-    private func isLocked() -> Bool {
-        if !isLockedElsewhere(descriptor), isInPlace { return true }
-        _ = close()
-        return false
+            descriptor = file.descriptor
+            self.url = url
+        } catch {
+            throw URLError(
+                .cannotCreateFile,
+                url: url,
+                "The download's file could not be created: \(error).",
+                cause: error
+            )
+        }
     }
 
     /// A copy of `partial`, to append to. The original can be resumed from until this download has got further, even if the process dies,
@@ -94,7 +87,7 @@ final class DownloadFile {
     /// Describes the incomplete file, which is still growing and is kept if this process ends. The lock tells other processes that it is in
     /// use. nil if the file has been removed, or the system refuses.
     func describe() -> PartialFile? {
-        guard isInPlace, flock(descriptor, LOCK_EX | LOCK_NB) == 0, hasName(.kept) else { return nil }
+        guard isInPlace, LockedFile.lock(descriptor), hasName(.kept) else { return nil }
         return PartialFile(describing: descriptor, at: url, isGrowing: true)
     }
 
@@ -143,7 +136,7 @@ final class DownloadFile {
         _ = close()
     }
 
-    private var isInPlace: Bool { isNamed(url, descriptor) }
+    private var isInPlace: Bool { LockedFile.isInPlace(url.path, descriptor) }
 
     /// Whether the file system is known to be on a disk of this machine, or in its memory. Others may be at the other end of a network, or
     /// in another program (statfs(2)).
@@ -186,7 +179,7 @@ final class DownloadedFile: Sendable {
         }
         let linked = directory.appendingPathComponent(TemporaryName.active.make(), isDirectory: false)
         // Locked before it has the name: otherwise another process would remove it. On file systems without locks none does.
-        if !isLockedElsewhere(opened), link(source.path, linked.path) == 0 {
+        if !LockedFile.isLockedElsewhere(opened), link(source.path, linked.path) == 0 {
             url = linked
             descriptor = opened
             return
@@ -228,7 +221,7 @@ final class DownloadedFile: Sendable {
     func handOver() throws(URLError) -> URL {
         var (open, named) = (stat(), stat())
         let isOpen = fstat(descriptor, &open) == 0
-        if isOpen, lstat(url.path, &named) != 0 || !isSame(open, named) { return url }
+        if isOpen, lstat(url.path, &named) != 0 || !LockedFile.isSame(open, named) { return url }
         if isOpen, let kept = renameToKeep(url) { return kept }
         let error = SystemError.current
         // The error doesn't tell the program where the file is.
@@ -238,20 +231,8 @@ final class DownloadedFile: Sendable {
 
     /// Deletes the file if it is still in place; a file that its owner has put there is kept.
     func removeIfStillThere() {
-        if isNamed(url, descriptor) { unlink(url.path) }
+        if LockedFile.isInPlace(url.path, descriptor) { unlink(url.path) }
     }
-}
-
-/// Whether `url` names the file open as `descriptor`.
-private func isNamed(_ url: URL, _ descriptor: Int32) -> Bool {
-    var open = stat()
-    var named = stat()
-    return fstat(descriptor, &open) == 0 && lstat(url.path, &named) == 0 && isSame(open, named)
-}
-
-/// Whether both describe one file.
-private func isSame(_ a: stat, _ b: stat) -> Bool {
-    a.st_ino == b.st_ino && a.st_dev == b.st_dev
 }
 
 /// Renames the file at `url` so that it no longer counts as abandoned; nil if that fails.

@@ -93,7 +93,7 @@ struct PartialFile: Codable, Equatable, Sendable {
         guard let source = open(in: folder) else { return movedEarlier(to: directory, as: name) }
         defer { close(source) }
         let url = directory.appendingPathComponent(name, isDirectory: false)
-        let isInUse = isLockedElsewhere(source)
+        let isInUse = LockedFile.isLockedElsewhere(source)
         if !isInUse, rename(folder.appendingPathComponent(self.name, isDirectory: false).path, url.path) == 0 {
             return PartialFile(describing: source, at: url)
         }
@@ -126,7 +126,7 @@ struct PartialFile: Codable, Equatable, Sendable {
     func remove(in directory: URL, as form: TemporaryName = .kept) {
         guard let descriptor = open(in: directory, as: form) else { return }
         defer { close(descriptor) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return }
+        guard LockedFile.lock(descriptor) else { return }
         unlink(directory.appendingPathComponent(name, isDirectory: false).path)
     }
 }
