@@ -175,9 +175,9 @@ package final class Channel: TransferHandler {
 
     /// libcurl's measurements of the connection; nil once its owner has closed it.
     package var statistics: TransferStatistics? {
-        if case .failed(let statistics) = state { statistics } else { easy?.statistics }
+        if case .failed(let statistics) = state { statistics } else { easy?.info.statistics }
     }
-    package var tlsSession: TLSSession? { easy?.tlsSession }
+    package var tlsSession: TLSSession? { easy?.info.tlsSession }
     package var phase: TransferPhase {
         switch state {
         case .connecting: easy?.phase ?? .preparing
@@ -207,7 +207,7 @@ package final class Channel: TransferHandler {
 
     private func fail(_ failure: TransferFailure) {
         guard let easy else { return }
-        end(.failed(easy.statistics))
+        end(.failed(easy.info.statistics))
         delegate?.channel(self, failed: failure)
     }
 

@@ -46,7 +46,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// The open socket of the transfer's IP connection, which other transfers may share.
     package func socket(of easy: EasyHandle) -> Int32? {
-        easy.endpoints?.socket(among: sockets, guess: easy.socket)
+        easy.info.endpoints?.socket(among: sockets, guess: easy.socket)
     }
 
     /// Called at the end of a transfer that opened no connection.
@@ -95,7 +95,8 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// Called when the request is about to be sent from `localPort`. Within libcurl.
     func watchResponse(to easy: EasyHandle, onPort localPort: Int) {
-        guard let watch = easy.handler?.responseWatch, easy.usesKeptConnection, easy.openSSLSession == nil else {
+        guard let watch = easy.handler?.responseWatch, easy.info.usesKeptConnection, easy.info.openSSLSession == nil
+        else {
             return
         }
         for socket in loop.idleSockets(onPort: localPort) where sockets.contains(socket) {
@@ -115,10 +116,10 @@ package final class ConnectionGroup: @unchecked Sendable {
         switch easy.sharing.priorKnowledge {
         case .begins?:
             // On a second connection, libcurl may have fallen back to HTTP/1.1, as RFC 9113 §7 lets a server demand.
-            if easy.longInfo(CURLINFO_NUM_CONNECTS) == 1 { priorKnowledge.formUnion(candidates(for: easy)) }
+            if easy.info.long(CURLINFO_NUM_CONNECTS) == 1 { priorKnowledge.formUnion(candidates(for: easy)) }
             return true
         case .joins?:
-            return easy.usesKeptConnection && !priorKnowledge.isDisjoint(with: candidates(for: easy))
+            return easy.info.usesKeptConnection && !priorKnowledge.isDisjoint(with: candidates(for: easy))
         case nil:
             return mayCarryTLS(easy)
         }
@@ -126,13 +127,13 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// The socket of the connection that libcurl has chosen for `easy`; if that isn't IP, all that aren't.
     private func candidates(for easy: EasyHandle) -> Set<Int32> {
-        let port = max(0, easy.longInfo(CURLINFO_LOCAL_PORT))
+        let port = max(0, easy.info.long(CURLINFO_LOCAL_PORT))
         return sockets.filter { ConnectionEndpoints.localPort(of: $0) == port }
     }
 
     private func mayCarryTLS(_ easy: EasyHandle) -> Bool {
-        guard let session = easy.openSSLSession else { return true }
-        guard easy.negotiatedProtocol != "h2" else {
+        guard let session = easy.info.openSSLSession else { return true }
+        guard easy.info.negotiatedProtocol != "h2" else {
             hasMultiplexed = true
             return true
         }
@@ -222,7 +223,7 @@ package struct ConnectionUsage {
     package init() {}
 
     mutating func add(_ easy: EasyHandle) {
-        if let endpoints = easy.endpoints {
+        if let endpoints = easy.info.endpoints {
             self.endpoints.insert(endpoints)
         } else if let group = easy.connections {
             unconnected[ObjectIdentifier(group), default: 0] += 1

@@ -30,7 +30,7 @@ extension EasyHandle {
 
     /// Called when the transfer ends, or is about to be removed, without a response. On a reused connection, an earlier transfer had one.
     func endedUnanswered() {
-        if longInfo(CURLINFO_NUM_CONNECTS) == 0 { keepConnection() }
+        if info.usesKeptConnection { keepConnection() }
         sharing.awaitsResponse = false
     }
 }

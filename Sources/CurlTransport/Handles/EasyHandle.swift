@@ -46,6 +46,9 @@ package final class EasyHandle {
     /// Whether libcurl ignores the length of the response's body that its head gives.
     package var ignoresResponseLength: Bool { http2Input.ignoresLength }
 
+    package var info: TransferInfo { TransferInfo(handle: handle) }
+    package var phase: TransferPhase { TransferPhase(of: self) }
+
     /// nil if libcurl is out of memory.
     init?() {
         // Swift's own `allocate` would call `posix_memalign`, which takes longer.
@@ -151,15 +154,21 @@ package final class EasyHandle {
         if sharing.awaitsResponse { endedUnanswered() }
     }
 
+    /// Whether the transfer's IP connection, which other transfers may share, has been closed, by either side.
+    package var hasLostConnection: Bool {
+        guard info.endpoints != nil, let connections else { return false }
+        return connections.socket(of: self).map(TCPSocket.hasEnded) ?? true
+    }
+
     // MARK: - Callbacks, within libcurl
 
     func connected(fromPort localPort: Int) {
-        let connectCount = longInfo(CURLINFO_NUM_CONNECTS)
+        let connectCount = info.long(CURLINFO_NUM_CONNECTS)
         tunnelResponse.ends(at: connectCount)
-        if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: hasTLSLeftovers) }
+        if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: info.hasTLSLeftovers) }
         guard reportsConnection else { return }
         markUnsettled()
-        handler?.transferConnected(negotiated: negotiatedProtocol)
+        handler?.transferConnected(negotiated: info.negotiatedProtocol)
     }
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {

@@ -57,8 +57,8 @@ struct HTTP2StalledInput {
     /// Called when the transfer has received or sent something: once its response's head has arrived, it is known whether it uses HTTP/2.
     mutating func moved(_ easy: EasyHandle) {
         // The version alone could be that of a proxy's tunnel.
-        guard easy.http2Input.isMultiplexed == nil, easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return }
-        let isMultiplexed = easy.speaksHTTP2
+        guard easy.http2Input.isMultiplexed == nil, easy.info.long(CURLINFO_RESPONSE_CODE) != 0 else { return }
+        let isMultiplexed = easy.info.speaksHTTP2
         easy.http2Input.isMultiplexed = isMultiplexed
         guard isMultiplexed else { return }
         transfers[ObjectIdentifier(easy)] = easy
@@ -133,14 +133,14 @@ struct HTTP2StalledInput {
     /// Called when the handler has nothing more to send. Returns whether libcurl has to wait before it is told. Within libcurl.
     mutating func delaysEnd(of easy: EasyHandle) -> Bool {
         // libcurl has yet to send some of the bytes it was given, and only wants to know whether any can be added: it asks again.
-        guard easy.info(CURLINFO_SIZE_UPLOAD_T) >= easy.http2Input.givenBytes else { return false }
+        guard easy.info.offset(CURLINFO_SIZE_UPLOAD_T) >= easy.http2Input.givenBytes else { return false }
         let mayBeTold: Bool
         switch easy.http2Input.bodyEnd {
         case .told: return false
         case .waiting: return true
         // libcurl reads before it writes, and the input may wait for another stream.
         case .allowed(let mark): mayBeTold = mark.isCurrent
-        case .notReached: mayBeTold = !easy.sharing.isMultiplexed(easy.negotiatedProtocol)
+        case .notReached: mayBeTold = !easy.sharing.isMultiplexed(easy.info.negotiatedProtocol)
         }
         easy.http2Input.bodyEnd = mayBeTold ? .told : .waiting
         if !mayBeTold { endings.append(easy) }
@@ -165,7 +165,7 @@ struct HTTP2StalledInput {
     }
 
     private mutating func noteGrowth() {
-        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.bytesReceived) { addSuspect(easy) }
+        for easy in transfers.values where easy.http2Input.hasGrown(to: easy.info.bytesReceived) { addSuspect(easy) }
     }
 
     /// The sockets that libcurl is to look at now.
@@ -179,7 +179,7 @@ struct HTTP2StalledInput {
     /// Called when libcurl has been told that it can write: the end of a body that was still waiting may have been sent.
     mutating func wrote(on socket: Int32) {
         // Asking for the socket costs a walk through libcurl's connections.
-        for easy in transfers.values where easy.http2Input.mayBeReadForAgain && easy.activeSocket == socket {
+        for easy in transfers.values where easy.http2Input.mayBeReadForAgain && easy.info.activeSocket == socket {
             easy.http2Input.wrote()
         }
     }
@@ -197,8 +197,8 @@ struct HTTP2StalledInput {
     private static func hasSentBody(_ easy: EasyHandle) -> Bool {
         guard easy.sendsBody else { return false }
         if case .told = easy.http2Input.bodyEnd { return true }
-        let length = easy.info(CURLINFO_CONTENT_LENGTH_UPLOAD_T)
-        return length >= 0 && easy.info(CURLINFO_SIZE_UPLOAD_T) >= length
+        let length = easy.info.offset(CURLINFO_CONTENT_LENGTH_UPLOAD_T)
+        return length >= 0 && easy.info.offset(CURLINFO_SIZE_UPLOAD_T) >= length
     }
 }
 

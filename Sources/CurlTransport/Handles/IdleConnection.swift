@@ -8,7 +8,7 @@ struct IdleConnection {
     /// nil if it isn't known what the server may send. `code` is the transfer's result.
     init?(of easy: EasyHandle, after code: CURLcode, on loop: EventLoop) {
         let socket: OpenedSocket?
-        switch easy.longInfo(CURLINFO_HTTP_VERSION) {
+        switch easy.info.long(CURLINFO_HTTP_VERSION) {
         case Int(CURL_HTTP_VERSION_1_0), Int(CURL_HTTP_VERSION_1_1):
             traffic = .nothing
             socket = code == CURLE_OK ? easy.opened : nil
@@ -18,7 +18,7 @@ struct IdleConnection {
         default:
             traffic = .nothing
             // FTP's `opened` may be the data connection's socket; and if a server refuses something, its session goes on.
-            socket = easy.speaksFTP ? easy.activeSocket.map(loop.current) : nil
+            socket = easy.info.speaksFTP ? easy.info.activeSocket.map(loop.current) : nil
         }
         guard let socket else { return nil }
         self.socket = socket

@@ -237,7 +237,7 @@ package final class Multi {
     /// response, and look again neither then nor when it turns out not to be shareable. Outside of libcurl.
     package func reviewWaiting(behind opener: EasyHandle) {
         loop.preconditionOnLoop()
-        guard let handle = handle?.usable, transferCount > 1, opener.longInfo(CURLINFO_NUM_CONNECTS) > 0,
+        guard let handle = handle?.usable, transferCount > 1, opener.info.long(CURLINFO_NUM_CONNECTS) > 0,
             let probe = curl_easy_init()
         else { return }
         // libcurl looks whenever a transfer leaves.
@@ -265,7 +265,7 @@ package final class Multi {
         act(on: event.socket, action)
         // Bytes for one transfer may be followed by what breaks the connection for the others. In the next look libcurl tells the server, and
         // only then, in another, its transfers. Not after the handlers have settled: they could send requests over that connection.
-        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.speaksHTTP2) {
+        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.info.speaksHTTP2) {
             for _ in 0..<2 { act(on: event.socket, CURL_CSELECT_IN) }
         }
         if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
@@ -401,11 +401,11 @@ package final class Multi {
 
     private func finish(_ easy: EasyHandle, _ result: TransferResult) {
         let failure = result.code == CURLE_OK ? nil : TransferFailure(result, of: easy)
-        if failure?.isOnKeptConnection ?? (easy.longInfo(CURLINFO_NUM_CONNECTS) == 0) {
+        if failure?.isOnKeptConnection ?? easy.info.usesKeptConnection {
             easy.connections?.noteReuse()
         }
         let handler = easy.handler
-        if failure == nil, easy.opensChannel, let channel = handler as? Channel, let socket = easy.activeSocket {
+        if failure == nil, easy.opensChannel, let channel = handler as? Channel, let socket = easy.info.activeSocket {
             easy.opened = loop.current(socket)
             channels[socket] = channel
             return channel.opened(socket)

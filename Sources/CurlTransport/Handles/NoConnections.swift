@@ -28,7 +28,7 @@ final class NoConnections {
         // A handle shares with one at a time; its TLS sessions have been stored by now.
         guard clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, handle) == CURLE_OK else { return }
         easy.tlsSessions = nil
-        _ = easy.activeSocket
+        _ = easy.info.activeSocket
         _ = clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, nil)
     }
 }

@@ -21,13 +21,13 @@ struct RunningTransfers {
     /// Whether a transfer, perhaps a paused one, has the connection of `socket`. libcurl names only the first transfer's socket.
     func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
         let port = ConnectionEndpoints.localPort(of: socket)
-        return all.contains { $0 !== easy && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+        return all.contains { $0 !== easy && $0.info.long(CURLINFO_LOCAL_PORT) == port }
     }
 
     /// Whether a transfer has sent its request from `port`, and libcurl has not yet asked to have a socket watched for it: on a kept
     /// connection, libcurl may read much of the response, and pause, before it does. All Unix sockets have port 0.
     func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
-        all.contains { $0.socket == nil && $0.hasSentHead && $0.longInfo(CURLINFO_LOCAL_PORT) == port }
+        all.contains { $0.socket == nil && $0.info.hasSentHead && $0.info.long(CURLINFO_LOCAL_PORT) == port }
     }
 
     /// Whether input on the connection from `port` may belong to a transfer: one that has sent its request there, perhaps on its second
@@ -36,12 +36,12 @@ struct RunningTransfers {
         hasUnwatchedTransfer(fromPort: port)
             || port > 0
                 && all.contains {
-                    $0.hasSentHead && !$0.hasResult && $0.longInfo(CURLINFO_LOCAL_PORT) == port
+                    $0.info.hasSentHead && !$0.hasResult && $0.info.long(CURLINFO_LOCAL_PORT) == port
                 }
     }
 
     /// Whether a transfer other than `easy` has sent its request on that TLS connection, and still has it. Within libcurl.
     func hasTransfer(besides easy: EasyHandle, on session: UnsafeRawPointer) -> Bool {
-        all.contains { $0 !== easy && $0.tls.session == session && $0.openSSLSession == session }
+        all.contains { $0 !== easy && $0.tls.session == session && $0.info.openSSLSession == session }
     }
 }

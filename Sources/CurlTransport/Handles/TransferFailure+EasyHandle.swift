@@ -13,12 +13,12 @@ extension TransferFailure {
             phase: phase == .connecting && CurlCode(code).isOfTLS ? .securing : phase
         )
         // For any other failure the value means nothing.
-        if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.longInfo(CURLINFO_SSL_VERIFYRESULT) }
-        if code == CURLE_PROXY { proxyReason = easy.longInfo(CURLINFO_PROXY_ERROR) }
-        if code == CURLE_PEER_FAILED_VERIFICATION, easy.longInfo(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
+        if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.info.long(CURLINFO_SSL_VERIFYRESULT) }
+        if code == CURLE_PROXY { proxyReason = easy.info.long(CURLINFO_PROXY_ERROR) }
+        if code == CURLE_PEER_FAILED_VERIFICATION, easy.info.long(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
             self.text = "The proxy's certificate: \(self.text)"
         }
-        isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.usesKeptConnection
+        isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.info.usesKeptConnection
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
     }

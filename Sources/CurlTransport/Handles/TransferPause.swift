@@ -39,7 +39,7 @@ struct HeldHead {
 
     /// nil if no other transfer can make libcurl read for this one, or its head has arrived.
     init?(for easy: EasyHandle) {
-        guard easy.sharing.isMultiplexed(easy.negotiatedProtocol), easy.longInfo(CURLINFO_RESPONSE_CODE) < 200
+        guard easy.sharing.isMultiplexed(easy.info.negotiatedProtocol), easy.info.long(CURLINFO_RESPONSE_CODE) < 200
         else { return nil }
     }
 

@@ -24,13 +24,13 @@ struct TransferResult {
             // libcurl would blame the server.
             self.init(code: code, systemErrno: lack.code, text: "No socket could be opened: \(lack).")
         case (CURLE_COULDNT_CONNECT, nil):
-            self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.longInfo(CURLINFO_OS_ERRNO)))
+            self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.info.long(CURLINFO_OS_ERRNO)))
         case (CURLE_ABORTED_BY_CALLBACK, _) where easy.tunnelResponse.isTooLarge:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is too large.")
         // What libcurl before 8 reports for a field that it can't keep, such as one with a NUL: in the response to CONNECT, if the request
         // has no response.
         case (CURLE_BAD_FUNCTION_ARGUMENT, _)
-        where easy.longInfo(CURLINFO_HTTP_CONNECTCODE) != 0 && easy.longInfo(CURLINFO_RESPONSE_CODE) == 0:
+        where easy.info.long(CURLINFO_HTTP_CONNECTCODE) != 0 && easy.info.long(CURLINFO_RESPONSE_CODE) == 0:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is not valid.")
         default:
             // libcurl's errno would be that of an earlier transfer.

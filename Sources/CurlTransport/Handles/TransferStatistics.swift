@@ -53,18 +53,17 @@ package struct TransferStatistics: Sendable, Equatable, Codable {
     }
 }
 
-extension EasyHandle {
+extension TransferInfo {
     /// libcurl's measurements so far. Outside of libcurl.
-    /// https://curl.se/libcurl/c/curl_easy_getinfo.html
     package var statistics: TransferStatistics {
         var statistics = TransferStatistics()
         readTimes(into: &statistics)
         readAddresses(into: &statistics)
-        statistics.newConnections = longInfo(CURLINFO_NUM_CONNECTS)
+        statistics.newConnections = long(CURLINFO_NUM_CONNECTS)
         statistics.applicationProtocol = applicationProtocol
-        statistics.requestHeadSize = Int64(longInfo(CURLINFO_REQUEST_SIZE))
-        statistics.responseHeadSize = Int64(longInfo(CURLINFO_HEADER_SIZE))
-        statistics.responseBodySize = info(CURLINFO_SIZE_DOWNLOAD_T)
+        statistics.requestHeadSize = Int64(long(CURLINFO_REQUEST_SIZE))
+        statistics.responseHeadSize = Int64(long(CURLINFO_HEADER_SIZE))
+        statistics.responseBodySize = offset(CURLINFO_SIZE_DOWNLOAD_T)
         return statistics
     }
 
@@ -84,16 +83,16 @@ extension EasyHandle {
 
     /// libcurl counts microseconds; 0 means that the transfer didn't get that far.
     private func time(_ which: CURLINFO) -> Duration? {
-        let microseconds = info(which)
+        let microseconds = offset(which)
         return microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
     /// For a Unix socket libcurl returns part of the path, and the URL's port; neither is an address.
     private func readAddresses(into statistics: inout TransferStatistics) {
-        guard let address = text(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
+        guard let address = string(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
         statistics.remoteAddress = address
         statistics.remotePort = port(CURLINFO_PRIMARY_PORT)
-        statistics.localAddress = text(CURLINFO_LOCAL_IP)
+        statistics.localAddress = string(CURLINFO_LOCAL_IP)
         statistics.localPort = port(CURLINFO_LOCAL_PORT)
     }
 
@@ -102,19 +101,13 @@ extension EasyHandle {
         return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
     }
 
-    func text(_ which: CURLINFO) -> String? {
-        var value: UnsafePointer<CChar>?
-        guard clibcurl_easy_get_string(handle, which, &value) == CURLE_OK, let value, value[0] != 0 else { return nil }
-        return String(cString: value)
-    }
-
     private func port(_ which: CURLINFO) -> Int? {
-        let port = longInfo(which)
+        let port = long(which)
         return port > 0 ? port : nil
     }
 
     private var applicationProtocol: String? {
-        switch longInfo(CURLINFO_HTTP_VERSION) {
+        switch long(CURLINFO_HTTP_VERSION) {
         case Int(CURL_HTTP_VERSION_1_0): "http/1.0"
         case Int(CURL_HTTP_VERSION_1_1): "http/1.1"
         case Int(CURL_HTTP_VERSION_2_0): "h2"

@@ -30,8 +30,8 @@ struct TunnelResponse {
     /// Called for each of `easy`'s header lines if `isReported`, within libcurl.
     mutating func hasLine(of easy: EasyHandle) -> Bool {
         // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
-        guard easy.longInfo(CURLINFO_RESPONSE_CODE) != 0 else { return true }
-        let connections = easy.longInfo(CURLINFO_NUM_CONNECTS)
+        guard easy.info.long(CURLINFO_RESPONSE_CODE) != 0 else { return true }
+        let connections = easy.info.long(CURLINFO_NUM_CONNECTS)
         // With a libcurl that doesn't report requests, the first response's connection counts, and none after it.
         let known = self.connections ?? connections
         self.connections = known

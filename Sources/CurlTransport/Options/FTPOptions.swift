@@ -38,7 +38,7 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// Called when the server replies. Within libcurl, which counts from the transfer's start.
     package func noteReply(to easy: EasyHandle) {
         guard isSecure else { return }
-        try? easy.setConnectTimeout(.microseconds(easy.info(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
+        try? easy.setConnectTimeout(.microseconds(easy.info.offset(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
     }
 
     /// Whether the transfer fetches a file, byte for byte: the length of a listing, or of text whose line breaks are converted, isn't known

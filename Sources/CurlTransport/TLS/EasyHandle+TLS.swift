@@ -42,7 +42,7 @@ extension EasyHandle {
     /// Called within libcurl, once for each handshake. `user` is the handle whose connection it is: libcurl has internal handles for
     /// looking up names over HTTPS.
     func configures(_ context: OpenSSL.Pointer, for user: UnsafeMutableRawPointer?) -> CURLcode {
-        let connectCode = longInfo(CURLINFO_HTTP_CONNECTCODE)
+        let connectCode = info.long(CURLINFO_HTTP_CONNECTCODE)
         let peer: TLSPeer =
             user != handle ? .resolver : tls.securesProxy(connectCode: connectCode) ? .proxy : .server
         for hook in tls.hooks {

@@ -131,7 +131,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
 
     private var isFirstHandshake: Bool {
         guard !isClosed, let easy else { return false }
-        return easy.info(CURLINFO_APPCONNECT_TIME_T) == previousHandshake
+        return easy.info.offset(CURLINFO_APPCONNECT_TIME_T) == previousHandshake
     }
 }
 
@@ -141,7 +141,7 @@ extension HandshakeInquiry: TLSHook {
         guard peer == .server else { return CURLE_OK }
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }
         // libcurl may repeat a request on another connection, about which nothing has been asked yet.
-        previousHandshake = easy.info(CURLINFO_APPCONNECT_TIME_T)
+        previousHandshake = easy.info.offset(CURLINFO_APPCONNECT_TIME_T)
         // Released by `Callbacks.tlsContextFreed`.
         let inquiry = Unmanaged.passRetained(self)
         guard functions.setExtraData(context, functions.extraDataIndex, inquiry.toOpaque()) == 1 else {

@@ -10,7 +10,7 @@ package final class TLSClosure {
     /// Watches the end of the transfer's connection from this call on; nil without TLS, or if libcurl uses a library other than OpenSSL.
     /// Within libcurl, before the end has been read.
     package static func watch(_ easy: EasyHandle) -> TLSClosure? {
-        easy.openSSLSession.flatMap { ClosureFunctions.loaded?.watch(OpenSSL.Pointer(mutating: $0)) }
+        easy.info.openSSLSession.flatMap { ClosureFunctions.loaded?.watch(OpenSSL.Pointer(mutating: $0)) }
     }
 }
 

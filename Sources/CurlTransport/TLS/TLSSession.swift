@@ -22,7 +22,7 @@ extension TLSSession {
     }
 }
 
-extension EasyHandle {
+extension TransferInfo {
     /// The session of the transfer's current connection; nil without TLS, and if libcurl uses a library other than OpenSSL. Read-only, so
     /// it may be called within libcurl, and mostly must be: a finished transfer no longer has a connection.
     /// https://curl.se/libcurl/c/CURLINFO_TLS_SSL_PTR.html

@@ -14,9 +14,9 @@ struct NoConnectionsTests {
         // By now libcurl has ended it, but its handle is still there.
         transfer.onSettled = { transfer, heard in
             guard heard.contains(.body), let easy = transfer.easy else { return }
-            #expect(easy.activeSocket != nil)
+            #expect(easy.info.activeSocket != nil)
             noConnections.replaceConnection(of: easy)
-            #expect(easy.activeSocket == nil)
+            #expect(easy.info.activeSocket == nil)
         }
         var quirks = CurlQuirks.current
         quirks.looksThroughConnections = false

@@ -137,7 +137,7 @@ extension FTPConversation: TransferHandler {
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
         pipe.noteReply()
         if let easy { options.noteReply(to: easy) }
-        switch replies.consume(lines: headerLine, isProxys: easy?.speaksFTP == false) {
+        switch replies.consume(lines: headerLine, isProxys: easy?.info.speaksFTP == false) {
         case .incomplete: break
         case .complete(let head): pipe.post(.head(head))
         case .malformed, .unparsable:
@@ -209,7 +209,7 @@ extension FTPConversation: TransferHandler {
 
     /// Whether the server had given up the kept connection by the time the first command arrived. Then libcurl no longer keeps it.
     private func hasComeTooLate(_ failure: TransferFailure) -> Bool {
-        guard let easy, easy.usesKeptConnection, !replies.hasAnswer else { return false }
+        guard let easy, easy.info.usesKeptConnection, !replies.hasAnswer else { return false }
         return replies.farewell != nil || [.sendError, .recvError].contains(failure.code)
     }
 

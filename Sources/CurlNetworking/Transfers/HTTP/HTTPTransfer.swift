@@ -149,8 +149,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
             clock.last = loop.now
             return true
         }
-        if isSending, easy.bytesMoved > clock.bytesMoved {
-            clock = ActivityClock(last: loop.now, bytesMoved: easy.bytesMoved)
+        if isSending, easy.info.bytesMoved > clock.bytesMoved {
+            clock = ActivityClock(last: loop.now, bytesMoved: easy.info.bytesMoved)
             return true
         }
         guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
@@ -210,7 +210,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     private func continuesAuthentication(_ head: ResponseHead) -> Bool {
-        let mayBegin = !receiving.hasBegunAuthentication && easy?.usesKeptConnection == true
+        let mayBegin = !receiving.hasBegunAuthentication && easy?.info.usesKeptConnection == true
         return AuthenticationOffer.isHandshake(head, of: conversations, mayBegin: mayBegin)
     }
 
@@ -226,7 +226,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     private func version(of easy: EasyHandle) -> ConnectionVersion {
-        if easy.tlsSession != nil { return easy.negotiatedProtocol == "h2" ? .unknown : .http1 }
+        if easy.info.tlsSession != nil { return easy.info.negotiatedProtocol == "h2" ? .unknown : .http1 }
         return request.url.flatMap(Scheme.init)?.isSecure == false ? receiving.plainVersion : .unknown
     }
 
@@ -250,7 +250,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
         // Later the transfer may have no connection to ask.
         if let meter {
-            meter.metrics.tls = easy?.tlsSession
+            meter.metrics.tls = easy?.info.tlsSession
             receiving.answered = Date()
         }
         do throws(URLError) {
@@ -374,7 +374,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferSettled() {
         clock.last = loop.now
-        if isSending, let easy { clock.bytesMoved = easy.bytesMoved }
+        if isSending, let easy { clock.bytesMoved = easy.info.bytesMoved }
         if receiving.releasesWaiting {
             receiving.releasesWaiting = false
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
@@ -513,7 +513,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         guard let meter else { return }
         meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
-        meter.metrics.statistics = easy.statistics
+        meter.metrics.statistics = easy.info.statistics
         // libcurl doesn't count bytes that arrive together with bytes it can't parse.
         meter.metrics.statistics?.noteBody(receiving.arrivedCount)
         if sending.hasContent {
