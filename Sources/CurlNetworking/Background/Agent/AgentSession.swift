@@ -516,7 +516,7 @@ final class AgentSession: @unchecked Sendable {
         if isForAll, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
         let key = isForAll ? nil : transfers.key(of: task)
         guard isForAll || key != nil else { return answer(.cancelAuthenticationChallenge, nil) }
-        if let (disposition, credential) = key.flatMap({ tasks[$0]?.reply(to: query)?.answer }) {
+        if let (disposition, credential) = key.flatMap({ tasks[$0]?.credentials.reply(to: query)?.answer }) {
             return answer(disposition, credential)
         }
         let sender = challenge.sender as? ChallengeSender

@@ -25,15 +25,9 @@ final class AgentTask: @unchecked Sendable {
     private(set) var progress: TaskProgress
     private unowned let session: AgentSession
     private var phase = Phase.idle
-    private var backoff = RetryBackoff()
-    /// The failure of this agent's last attempt that was to be retried.
-    private var lastFailure: URLError?
-    private var unannouncedEnds = UnannouncedEnds()
+    private var failures = AttemptFailures()
     private var clock: TimeoutClock
-    /// The program's cookies for the request, and those set by the task's own responses, in all attempts; never another task's.
-    private lazy var cookies = TaskCookies(record.submission.cookies.compactMap(\.stored))
-    /// Credentials that the delegate gave for this task alone, for its later attempts. They are never recorded.
-    private var replies: [ChallengeQuery.Place: ChallengeReply] = [:]
+    private(set) lazy var credentials = TaskCredentials(record.submission.cookies.compactMap(\.stored))
     /// The metrics of all attempts.
     private var metrics: MetricsDescription?
 
@@ -198,7 +192,7 @@ final class AgentTask: @unchecked Sendable {
         }
         let task: URLSessionTask
         do {
-            task = try session.transfers.makeTask(for: record, of: session, cookies)
+            task = try session.transfers.makeTask(for: record, of: session, credentials.cookies)
         } catch {
             return end(error, resumeData: nil)
         }
@@ -210,12 +204,12 @@ final class AgentTask: @unchecked Sendable {
     }
 
     private func retry(after error: URLError, resumeData: Data?) {
-        lastFailure = error
+        failures.last = error
         if let resumeData, resumeData != record.resumeData { stored.replaceResumeData(with: resumeData) }
         save()
         // It begins another attempt when it is resumed.
         guard !intent.isSuspended else { return phase = .idle }
-        let delay = backoff.delay(jitter: .random(in: 0...1))
+        let delay = failures.nextDelay()
         session.log("task \(record.submission.identifier): \(error.code.rawValue), another attempt in \(delay)")
         let time = DispatchTime.after(delay)
         phase = .retrying(until: time)
@@ -229,7 +223,7 @@ final class AgentTask: @unchecked Sendable {
     /// Begins a delayed attempt now.
     func retryNow() {
         guard case .retrying = phase else { return }
-        backoff.reset()
+        failures.resetDelay()
         begin()
     }
 
@@ -274,20 +268,14 @@ final class AgentTask: @unchecked Sendable {
         switch phase {
         // An attempt that is already being stopped ends for its first reason.
         case .running(let attempt) where attempt.stop == nil:
-            if let failure = attempt.failureToConnect { lastFailure = failure }
+            if let failure = attempt.failureToConnect { failures.last = failure }
             attempt.stop(.expired, keepsPartialFile: true)
         case .idle, .retrying: end(timedOut, resumeData: record.resumeData, upload: record.upload)
         case .running, .takingOver, .syncing, .ended: break
         }
     }
 
-    private var timedOut: URLError {
-        let text = "The task took longer than timeoutIntervalForResource."
-        let url = record.submission.request.url
-        guard let lastFailure else { return URLError(.timedOut, url: url, text) }
-        let reason = " Its last attempt failed: \(lastFailure.localizedDescription)"
-        return URLError(.timedOut, url: url, text + reason, details: [NSUnderlyingErrorKey: lastFailure])
-    }
+    private var timedOut: URLError { failures.timedOut(record.submission.request.url) }
 
     // MARK: - News from the attempt
 
@@ -297,11 +285,9 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func wrote(_ count: Int64, total: Int64, of expected: Int64, _ task: URLSessionTask) {
-        if count == total, progress.counters.received > 0 { progress.counters.restarts += 1 }
-        progress.counters.received = total
-        progress.counters.expectedToReceive = expected
+        progress.noteReceived(count, total: total, of: expected)
         note(task)
-        backoff.noteProgress(to: total)
+        failures.noteProgress(to: total)
         guard case .running(let attempt) = phase,
             attempt.wrote(count, total: total, resumableSize: session.resumableSize)
         else { return }
@@ -315,27 +301,16 @@ final class AgentTask: @unchecked Sendable {
     }
 
     func resumed(at offset: Int64, of expected: Int64, _ task: URLSessionTask) {
-        progress.counters.received = offset
-        progress.counters.expectedToReceive = expected
-        progress.resumption = TaskProgress.Resumption(offset: offset, expected: expected)
+        progress.noteResumed(at: offset, of: expected)
         note(task)
         session.send(.event(key, .resumed(offset: offset, expectedTotalBytes: expected)))
     }
 
     /// - Parameter growth: Equal to `total` if the body is sent from its beginning.
     func sent(_ growth: Int64, total: Int64, of expected: Int64, _ task: URLSessionTask) {
-        if growth == total {
-            progress.counters.requests += 1
-            progress.counters.sent = total
-        } else {
-            let isFirst = progress.counters.requests == 0 && progress.counters.sent == 0
-            if isFirst, record.submission.upload != nil { progress.sentEarlier = total - growth }
-            // Lost bytes are sent again.
-            progress.counters.sent = max(progress.counters.sent, total)
-        }
-        progress.counters.expectedToSend = expected
+        progress.noteSent(growth, total: total, of: expected, continuesUpload: record.submission.upload != nil)
         note(task)
-        backoff.noteProgress(to: total)
+        failures.noteProgress(to: total)
     }
 
     /// A server has sent an informational response. If it makes the attempt's upload resumable, later attempts and agents use that:
@@ -380,19 +355,13 @@ final class AgentTask: @unchecked Sendable {
 
     // MARK: - Questions
 
-    /// The credential with which an earlier attempt answered, unless it was refused in this one.
-    func reply(to query: ChallengeQuery) -> ChallengeReply? {
-        query.previousFailureCount == 0 ? replies[query.place] : nil
-    }
-
     func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
-        replies[query.place] = reply.isForTask ? reply : nil
+        credentials.note(reply, to: query)
     }
 
     /// Makes later requests omit the task's present credentials and cookies.
     func forgetCredentials(_ completion: @escaping @Sendable () -> Void) {
-        replies = [:]
-        cookies.removeAll(completion)
+        credentials.removeAll(completion)
         guard !record.submission.cookies.isEmpty else { return }
         stored.record.submission.cookies = []
         save()
@@ -403,7 +372,7 @@ final class AgentTask: @unchecked Sendable {
     func completed(_ task: URLSessionTask, _ error: (any Error)?) {
         guard case .running(let attempt) = phase else { return }
         progress.response = ResponseDescription(task.response)
-        progress.response?.setCookies = (task.response?.url).flatMap(cookies.fields(ofResponseFrom:))
+        progress.response?.setCookies = (task.response?.url).flatMap(credentials.cookies.fields(ofResponseFrom:))
         if let current = task.currentRequest, current.url != record.submission.request.url {
             progress.currentRequest = RequestDescription(current)
             progress.currentRequest?.body = nil
@@ -418,7 +387,7 @@ final class AgentTask: @unchecked Sendable {
         let isAnswered = isAnswered
         let upload = isAnswered ? nil : record.upload
         let length = attempt.task.countOfBytesReceived
-        let isFutile = unannouncedEnds.note(urlError, after: attempt.head, length)
+        let mayRetry = failures.mayRetry(after: urlError, attempt.head, length)
         switch attempt.stop {
         case .cancelled(let reason):
             let keepsFile = intent.cancellation == .keepingPartialFile
@@ -426,7 +395,7 @@ final class AgentTask: @unchecked Sendable {
             end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
             end(timedOut, file: attempt.takeIncompleteBody(), resumeData: data ?? record.resumeData, upload: upload)
-        case nil where urlError.isTransient && !isAnswered && !isFutile:
+        case nil where mayRetry && !isAnswered:
             retry(after: urlError, resumeData: data)
         case nil:
             let upload = urlError.uploadTaskResumeData == nil ? nil : record.upload
@@ -476,7 +445,7 @@ final class AgentTask: @unchecked Sendable {
             guard case .syncing = phase else { return }
             switch result {
             case .failure(let error) where error.isTransient:
-                let delay = backoff.delay(jitter: .random(in: 0...1))
+                let delay = failures.nextDelay()
                 session.after(delay) { [weak self] in
                     // Forgotten meanwhile, perhaps along with its session.
                     guard let self, case .syncing = phase else { return }
@@ -507,7 +476,7 @@ final class AgentTask: @unchecked Sendable {
         upload: UploadResource? = nil
     ) -> TaskEnding {
         stopClock()
-        backoff.reset()
+        failures.resetDelay()
         stored.replaceResumeData(with: resumeData)
         let ending = TaskEnding(
             error: error.map(ErrorDescription.init),
@@ -591,7 +560,7 @@ final class AgentTask: @unchecked Sendable {
             session.log(
                 "task \(record.submission.identifier): its record can't be written: \(error.localizedDescription)"
             )
-            if hasEnded { session.unrecordedEnds.set(self, after: backoff.delay(jitter: .random(in: 0...1))) }
+            if hasEnded { session.unrecordedEnds.set(self, after: failures.nextDelay()) }
             return false
         }
     }

@@ -197,6 +197,36 @@ struct TaskProgress: Codable, Sendable {
     /// Where this agent last continued the download.
     var resumption: Resumption?
 
+    /// Notes that `count` bytes were written, and `total` so far.
+    mutating func noteReceived(_ count: Int64, total: Int64, of expected: Int64) {
+        // The body starts over.
+        if count == total, counters.received > 0 { counters.restarts += 1 }
+        counters.received = total
+        counters.expectedToReceive = expected
+    }
+
+    mutating func noteResumed(at offset: Int64, of expected: Int64) {
+        counters.received = offset
+        counters.expectedToReceive = expected
+        resumption = Resumption(offset: offset, expected: expected)
+    }
+
+    /// - Parameters:
+    ///   - growth: The new bytes. Equal to `total` if the body is sent from its beginning.
+    ///   - continuesUpload: Whether the task was created to continue another one's upload.
+    mutating func noteSent(_ growth: Int64, total: Int64, of expected: Int64, continuesUpload: Bool) {
+        if growth == total {
+            counters.requests += 1
+            counters.sent = total
+        } else {
+            let isFirst = counters.requests == 0 && counters.sent == 0
+            if isFirst, continuesUpload { sentEarlier = total - growth }
+            // Lost bytes are sent again.
+            counters.sent = max(counters.sent, total)
+        }
+        counters.expectedToSend = expected
+    }
+
     /// Without what may make it long: the response's fields.
     var abridged: TaskProgress {
         var abridged = self
