@@ -253,7 +253,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         tearDown(.failure(.cancelled(request?.url)), keepsPartialFile: cancellation.keepsPartialFile)
     }
 
-    /// Frees the task's resources on the loop, and delivers the outcome. Called once per task.
+    /// Frees the task's resources on the loop, and concludes the task. Called once per task.
     private func tearDown(_ outcome: Outcome, keepsPartialFile: Bool = true) {
         if let transfer = phase.transfer {
             transfer.cancel()
@@ -262,24 +262,8 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         enter(.ended)
         steps.stop(self)
         clocks.stop(on: pool.loop)
-        defer { place.leave() }
-        guard case .failure(let error) = outcome else { return awaitSteps(outcome, nil, isResumable: keepsPartialFile) }
-        sink.abandon(after: error, isKept: keepsPartialFile) { data in
-            let outcome = Outcome.failure(data.map(error.with(resumeData:)) ?? error)
-            self.awaitSteps(outcome, data, isResumable: keepsPartialFile)
-        }
-    }
-
-    private func awaitSteps(_ outcome: Outcome, _ resumeData: Data?, isResumable: Bool) {
-        steps.settle(outcome, isResumable: isResumable, resumeData: resumeData, self) {
-            self.report($0, resumeData: $1)
-        }
-    }
-
-    private func report(_ outcome: Outcome, resumeData: Data?) {
-        let metrics = handle.isMeasured ? hops.finish(for: handle, redirectCount: redirectCount) : nil
-        handle.endWork()
-        handle.send(outcome, resumeData: resumeData, metrics: metrics)
+        TaskConclusion(self, isResumable: keepsPartialFile).begin(with: outcome)
+        place.leave()
     }
 }
 
