@@ -44,9 +44,30 @@ struct HopMetrics: Sendable {
 /// Gathers the metrics of a hop that is under way. A class, so that transfers without one, which are most, stay small. Loop only.
 final class HopMeter {
     var metrics: HopMetrics
+    /// When the response's head arrived.
+    private var answered: Date?
 
     init(_ metrics: HopMetrics) {
         self.metrics = metrics
+    }
+
+    /// The response's head has arrived. `session` is nil without TLS.
+    func noteAnswer(over session: TLSSession?) {
+        metrics.tls = session
+        answered = Date()
+    }
+
+    /// - Parameters:
+    ///   - arrived: How much of the response's body has arrived, in bytes: libcurl doesn't count those that arrive together with bytes it
+    ///     can't parse.
+    ///   - sentBody: Whether the request has a body: then libcurl's own figure of the response's start is when it began to send that.
+    func note(_ statistics: TransferStatistics, arrived: Int64, sentBody: Bool) {
+        var statistics = statistics
+        statistics.noteBody(arrived)
+        if sentBody {
+            statistics.responseStarted = answered.map { .seconds($0.timeIntervalSince(metrics.start)) }
+        }
+        metrics.statistics = statistics
     }
 }
 

@@ -20,8 +20,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private var circumstances = ReplayPolicy.Circumstances()
     /// nil if it makes no difference how often the request is carried out.
     private let watch: ResponseWatch?
-    /// Schemes for which libcurl exchanges several requests and responses; only the last response is the request's own.
-    private var conversations: [AuthenticationParty: AuthenticationScheme] = [:]
+    private var authentication: CurlAuthentication
     /// The proxy's responses about the tunnel; nil without a tunnel.
     private var tunnel: ProxyTunnel?
     private(set) var connection = ConnectionReport()
@@ -67,6 +66,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     ) {
         self.request = request
         stage = .ready(setup)
+        authentication = CurlAuthentication(of: setup.options)
         self.delegate = delegate
         self.loop = loop
         sending = BodySending(body)
@@ -85,14 +85,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         guard case .ready(let setup) = stage else { return }
         stage = .over
         receiving.plainVersion = ConnectionVersion(of: setup)
-        if let scheme = setup.options.connectionAuthentication {
-            conversations[.server] = scheme == .ntlm ? .ntlm : .negotiate
-        }
-        if setup.options.proxy.usesTunnel {
-            tunnel = ProxyTunnel()
-        } else if setup.options.proxy.authentication?.scheme == .ntlm {
-            conversations[.proxy] = .ntlm
-        }
+        if setup.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
         do throws(TransferFailure) {
             stage = .running(setup.multi, try setup.multi.start(setup.options, handler: self, hooks: setup.hooks))
             if let hooks = setup.hooks { receiving.effect = hooks.effect }
@@ -201,17 +194,12 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = URLError(.cannotParseResponse, url: request.url, "The response has no status line.")
             return .abort
         case .complete(let head):
-            if !conversations.isEmpty, continuesAuthentication(head), receiving.keep(authenticationHead: head) {
-                return .accepted
+            guard authentication.continues(after: head, onKeptConnection: easy?.info.usesKeptConnection == true) else {
+                return received(head)
             }
-            receiving.authenticationHead = nil
-            return received(head)
+            receiving.parser = HeadParser()
+            return .accepted
         }
-    }
-
-    private func continuesAuthentication(_ head: ResponseHead) -> Bool {
-        let mayBegin = !receiving.hasBegunAuthentication && easy?.info.usesKeptConnection == true
-        return AuthenticationOffer.isHandshake(head, of: conversations, mayBegin: mayBegin)
     }
 
     private func reportInformational() {
@@ -249,10 +237,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             multi.closeConnection(after: easy)
         }
         // Later the transfer may have no connection to ask.
-        if let meter {
-            meter.metrics.tls = easy?.info.tlsSession
-            receiving.answered = Date()
-        }
+        if let meter { meter.noteAnswer(over: easy?.info.tlsSession) }
         do throws(URLError) {
             if head.hasUnwantedTransferCoding { throw head.unwantedTransferCoding(at: request.url) }
             let received = ReceivedHead(head: head, request: request, tunnel: tunnel, effect: receiving.effect)
@@ -285,7 +270,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         // libcurl keeps the bodies of earlier rounds to itself.
-        if let last = receiving.authenticationHead.take(), case .abort = received(last) { return .abort }
+        if let last = authentication.takeLatest(), case .abort = received(last) { return .abort }
         switch receiving.route {
         case .deliver:
             guard receiving.tinyPieces.take(bytes.count) else { return .pause }
@@ -425,7 +410,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferFinished(_ failure: TransferFailure?) {
         let failure = failure.map(interpret)
-        if failure == nil, let last = receiving.authenticationHead.take() { _ = received(last) }
+        if failure == nil, let last = authentication.takeLatest() { _ = received(last) }
         settleMetrics()
         receiving.ignoresLength = easy?.ignoresResponseLength == true
         if decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
@@ -513,16 +498,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         guard let meter else { return }
         meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
-        meter.metrics.statistics = easy.info.statistics
-        // libcurl doesn't count bytes that arrive together with bytes it can't parse.
-        meter.metrics.statistics?.noteBody(receiving.arrivedCount)
-        if sending.hasContent {
-            // libcurl's own figure is when it began to send the body.
-            let start = meter.metrics.start
-            meter.metrics.statistics?.responseStarted = receiving.answered.map { .seconds($0.timeIntervalSince(start)) }
-        }
         meter.metrics.head = receiving.head
         meter.metrics.sentBodySize = sending.count
+        meter.note(easy.info.statistics, arrived: receiving.arrivedCount, sentBody: sending.hasContent)
     }
 
     // MARK: - Errors
@@ -531,7 +509,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Whether the head ends the transfer: libcurl would wait for the body of the response to a HEAD with a body, or go on authenticating.
     private var endsWithHead: Bool {
-        request.httpMethod == "HEAD" && sending.hasContent || receiving.hasTooManyRounds
+        request.httpMethod == "HEAD" && sending.hasContent || authentication.hasTooManyRounds
     }
 
     /// The task's error after what libcurl reports; notes a loss in the ending.
