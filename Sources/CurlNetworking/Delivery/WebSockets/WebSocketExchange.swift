@@ -46,6 +46,16 @@ final class WebSocketExchange: Sendable {
         case refused(Delivery?)
     }
 
+    /// A message that a receiver has been handed.
+    private struct HandOver {
+        /// The call to make, if any.
+        let delivery: Delivery?
+        /// Whether the connection may read again.
+        let makesRoom: Bool
+        /// Whether another receiver waits.
+        let mayBeFollowed: Bool
+    }
+
     private enum Phase {
         case connecting
         case open
@@ -80,10 +90,10 @@ final class WebSocketExchange: Sendable {
         var error: (any Error)? { if case .ended(let error) = phase { error } else { nil } }
 
         /// Adds a message or ping with `add`, unless it comes too late.
-        mutating func note(
-            _ isHandler: Bool,
+        mutating func accept(
+            isHandler: Bool,
             _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void,
-            _ add: (inout State, Waiter<Void>) -> Void
+            adding add: (inout State, Waiter<Void>) -> Void
         ) -> Acceptance {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
             if let error { return .refused(WebSocketExchange.hand(.failure(error), to: waiter, owner)) }
@@ -111,12 +121,14 @@ final class WebSocketExchange: Sendable {
             }
         }
 
-        /// Hands a message to the receiver that waits for it, if there are both. Returns the call to make, and whether there may be more.
-        /// Sets `makesRoom` if the connection may read again.
-        mutating func handOver(_ makesRoom: inout Bool) -> (Delivery?, hasMore: Bool) {
-            guard let (taken, receiver) = inbox.match() else { return (nil, false) }
-            makesRoom = makesRoom || taken.makesRoom
-            return (WebSocketExchange.hand(.success(taken.message), to: receiver, owner), inbox.hasReceivers)
+        /// Hands a message to the receiver that waits for it; nil unless there are both.
+        mutating func handOver() -> HandOver? {
+            guard let (taken, receiver) = inbox.match() else { return nil }
+            return HandOver(
+                delivery: WebSocketExchange.hand(.success(taken.message), to: receiver, owner),
+                makesRoom: taken.makesRoom,
+                mayBeFollowed: inbox.hasReceivers
+            )
         }
     }
 
@@ -193,7 +205,7 @@ final class WebSocketExchange: Sendable {
         let (delivery, owner) = line.withLock { line -> (Delivery?, (any WebSocketExchangeOwner)?) in
             let sender = line.sender(for: message)
             let acceptance = state.withLock { state in
-                state.note(isHandler, resume) { state, waiter in
+                state.accept(isHandler: isHandler, resume) { state, waiter in
                     if sender == nil { state.sends.append(Sending(message: message, waiter: waiter)) }
                 }
             }
@@ -212,7 +224,9 @@ final class WebSocketExchange: Sendable {
     }
 
     func sendPing(isHandler: Bool, _ resume: @escaping @Sendable (Result<Void, any Error>) -> Void) {
-        let acceptance = state.withLock { $0.note(isHandler, resume) { state, waiter in state.pings.append(waiter) } }
+        let acceptance = state.withLock { state in
+            state.accept(isHandler: isHandler, resume) { state, waiter in state.pings.append(waiter) }
+        }
         let (delivery, owner) = Self.remains(of: acceptance)
         delivery?()
         owner?.webSocketExchangeChanged()
@@ -228,18 +242,13 @@ final class WebSocketExchange: Sendable {
 
     /// Returns false if there is no open connection to tell.
     func close(_ closing: WebSocketClosing) -> Bool {
-        let (isOpen, owner) = state.withLock { state in
-            guard case .ended = state.phase else {
-                if state.closing == nil {
-                    state.closing = closing
-                    // The server's values stay, if its frame arrived first.
-                    if state.closeCode == nil {
-                        (state.closeCode, state.closeReason) = (closing.status, closing.reason)
-                    }
-                }
-                return (state.isOpen, state.owner)
-            }
-            return (true, nil)
+        let (isOpen, owner) = state.withLock { state -> (Bool, (any WebSocketExchangeOwner)?) in
+            if case .ended = state.phase { return (true, nil) }
+            guard state.closing == nil else { return (state.isOpen, state.owner) }
+            state.closing = closing
+            // The server's values stay, if its frame arrived first.
+            if state.closeCode == nil { (state.closeCode, state.closeReason) = (closing.status, closing.reason) }
+            return (state.isOpen, state.owner)
         }
         if isOpen { owner?.webSocketExchangeChanged() }
         return isOpen
@@ -301,16 +310,16 @@ final class WebSocketExchange: Sendable {
         after change: (inout State) -> Void = { _ in }
     ) {
         var makesRoom = false
-        var (delivery, hasMore) = state.withLock { state in
+        var next = state.withLock { state in
             change(&state)
-            return state.handOver(&makesRoom)
+            return state.handOver()
         }
-        while true {
-            if let delivery {
+        while let handOver = next {
+            makesRoom = makesRoom || handOver.makesRoom
+            if let delivery = handOver.delivery {
                 if let atEndOfRound { atEndOfRound(delivery) } else { delivery() }
             }
-            guard hasMore else { break }
-            (delivery, hasMore) = state.withLock { $0.handOver(&makesRoom) }
+            next = handOver.mayBeFollowed ? state.withLock { $0.handOver() } : nil
         }
         // On the loop, the connection checks by itself.
         if makesRoom, atEndOfRound == nil { owner?.webSocketExchangeChanged() }

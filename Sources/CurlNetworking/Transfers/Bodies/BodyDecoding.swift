@@ -3,6 +3,8 @@ import Foundation
 
 /// Receives the bytes that a `BodyDecoding` decodes. All calls are on the loop.
 protocol BodyDecodingOwner: AnyObject {
+    /// Whether it calls `proceed()` before it takes more.
+    var isPaused: Bool { get }
     /// Whether more may be delivered now.
     var mayDecode: Bool { get }
 
@@ -87,7 +89,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     }
 
     /// Whether it waits for the owner to call `proceed()`.
-    var isStopped: Bool { if case .stopped = state { true } else { false } }
+    private var isStopped: Bool { if case .stopped = state { true } else { false } }
 
     /// Whether more is waiting than libcurl delivers between two checks of its pause flag.
     var isFull: Bool { input.count > Self.maximumInput }
@@ -113,6 +115,12 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     /// Called when the owner can take more.
     func proceed() {
         if case .stopped = state { wait() }
+    }
+
+    /// Lets the owner act on what it has received. If it had enough, but has caught up by then, decoding goes on.
+    func report() {
+        owner?.decodingAdvanced()
+        if isStopped, owner?.isPaused == false { proceed() }
     }
 
     /// Called when the owner wants nothing more.
@@ -171,7 +179,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         guard case .waiting = state, let owner, let decoder else { return }
         guard owner.mayDecode else {
             state = .stopped
-            return owner.decodingAdvanced()
+            return report()
         }
         let first = input.first
         if first.withUnsafeBytes({ decoder.mayTakeLong(before: $0) }) { return decodeElsewhere(decoder) }
@@ -187,7 +195,7 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         // The bytes just delivered may have made the owner end this.
         guard isBusy else { return }
         if step.hasMore || !input.isEmpty { wait() } else { state = .idle }
-        owner?.decodingAdvanced()
+        report()
     }
 
     private func fail(_ error: URLError) {

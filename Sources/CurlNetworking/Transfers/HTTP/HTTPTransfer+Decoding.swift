@@ -14,17 +14,10 @@ extension HTTPTransfer: BodyDecodingOwner {
     func decodingAdvanced() {
         guard let decoding else { return }
         noteActivity()
-        if decoding.isBusy { return settleDecoding(decoding) }
-        if case .draining(let failure) = stage { return complete(failure) }
+        if !decoding.isBusy, case .draining(let failure) = stage { return complete(failure) }
+        // The delegate may pause the transfer, or end it.
         delegate.transferSettled(self)
         continueTransfer()
-    }
-
-    /// Lets the delegate act on what it received: it may pause the transfer, or end it.
-    func settleDecoding(_ decoding: BodyDecoding) {
-        delegate.transferSettled(self)
-        // The delegate had enough, but has caught up already.
-        if decoding.isStopped, !isPaused { decoding.proceed() }
     }
 
     func decodingFailed(_ error: URLError) {

@@ -428,7 +428,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if abortError == nil, let decoding, decoding.isBusy {
             stage = .draining(failure)
             delegate.transferLeftConnection(self)
-            return settleDecoding(decoding)
+            return decoding.report()
         }
         complete(failure)
     }

@@ -119,6 +119,7 @@ final class ResponseBody {
 }
 
 extension ResponseBody: BodyDecodingOwner {
+    var isPaused: Bool { owner.isPaused }
     var mayDecode: Bool { owner.mayDeliver }
 
     func decoded(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
@@ -126,11 +127,8 @@ extension ResponseBody: BodyDecodingOwner {
     }
 
     func decodingAdvanced() {
-        guard let decoding else { return }
-        if !decoding.isBusy, case .complete = state { return complete() }
+        if decoding?.isBusy == false, case .complete = state { return complete() }
         owner.bodyAdvanced()
-        // The owner had enough, but has caught up already.
-        if decoding.isStopped, !owner.isPaused { decoding.proceed() }
     }
 
     func decodingFailed(_ error: URLError) {
