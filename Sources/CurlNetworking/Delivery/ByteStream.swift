@@ -29,6 +29,23 @@ final class ByteStream: Sendable {
             return piece
         }
 
+        /// What a reader gets at once; nil if it has to wait, as the one reader that may.
+        mutating func serve(
+            _ served: ObjectIdentifier,
+            orWait reader: UnsafeContinuation<Data?, any Error>
+        ) -> Result<Data?, URLError>? {
+            if let piece = give() {
+                self.served = served
+                return .success(piece)
+            }
+            if let end { return end.map { nil } }
+            guard self.reader == nil else {
+                return .failure(URLError(.cannotLoadFromNetwork, url: nil, "Two readers read one body at once."))
+            }
+            (self.reader, self.served) = (reader, served)
+            return nil
+        }
+
         /// Returns true if the reader has caught up.
         mutating func takeBack() -> Bool {
             defer { given = 0 }
@@ -112,21 +129,7 @@ final class ByteStream: Sendable {
         if state.withLock({ $0.takeBack() }) { caughtUp() }
         return try await withTaskCancellationHandler {
             try await withUnsafeThrowingContinuation { continuation in
-                let known = state.withLock { state -> Result<Data?, URLError>? in
-                    if let piece = state.give() {
-                        state.served = ObjectIdentifier(reader)
-                        return .success(piece)
-                    }
-                    if let end = state.end { return end.map { nil } }
-                    if state.reader != nil {
-                        return .failure(
-                            URLError(.cannotLoadFromNetwork, url: nil, "Two readers read one body at once.")
-                        )
-                    }
-                    state.reader = continuation
-                    state.served = ObjectIdentifier(reader)
-                    return nil
-                }
+                let known = state.withLock { $0.serve(ObjectIdentifier(reader), orWait: continuation) }
                 if let known { continuation.resume(with: known.mapError(\.shown)) }
             }
         } onCancel: {

@@ -439,15 +439,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return .pass
         }
         if context.owner.tellsDelegateOfResult, context.owner.delegates.data != nil {
-            context.owner.ask(
-                .willCache(stored) { answer in
-                    if let answer = stored.replaced(by: answer) {
-                        pending.store { cache.store(answer) }
-                    } else if pending.isCurrent, let url = stored.request?.url {
-                        cache.remove(url)
-                    }
-                }
-            )
+            context.owner.ask(.willCache(stored) { Self.store($0, insteadOf: stored, pending, in: cache) })
             return .pass
         }
         let waits = pending.store {
@@ -458,6 +450,20 @@ final class CacheStep: Step, @unchecked Sendable {
         write = .underWay(until: deadline)
         context.schedule(deadline, after: CacheStores.storeTimeout)
         return .wait
+    }
+
+    /// Stores what the delegate answered when it was asked about `stored`. Delegate queue.
+    private static func store(
+        _ answer: CachedURLResponse?,
+        insteadOf stored: StoredResponse,
+        _ pending: PendingResponse,
+        in cache: any CacheStore
+    ) {
+        if let answer = stored.replaced(by: answer) {
+            pending.store { cache.store(answer) }
+        } else if pending.isCurrent, let url = stored.request?.url {
+            cache.remove(url)
+        }
     }
 
     /// The response is written, which may no longer matter, or writing takes too long.

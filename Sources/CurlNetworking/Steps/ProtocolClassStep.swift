@@ -86,16 +86,18 @@ extension ProtocolClassStep: ProtocolReporter {
         owner.ask(
             .bodyStream(from: 0) { stream in
                 nonisolated(unsafe) let stream = stream
-                owner.submit {
-                    guard let context = self.context, !context.isOver else { return }
-                    if let stream, var request = context.request {
-                        request.httpBodyStream = stream
-                        context.replaceRequest(request)
-                    }
-                    start()
-                }
+                owner.submit { self.start(with: stream, start) }
             }
         )
+    }
+
+    private func start(with stream: InputStream?, _ start: () -> Void) {
+        guard let context, !context.isOver else { return }
+        if let stream, var request = context.request {
+            request.httpBodyStream = stream
+            context.replaceRequest(request)
+        }
+        start()
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse) {

@@ -91,10 +91,11 @@ struct DescriptionTests {
         #expect(mkdir(file.path, 0o700) == 0)
         #expect(upload.problem(for: url)?.code == .fileIsDirectory)
         #expect(rmdir(file.path) == 0)
-        guard case .failure(let missing) = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file)) else {
-            Issue.record("A file that doesn't exist can't be uploaded")
-            return
-        }
+        let missing = try #require(
+            #expect(throws: URLError.self, "A file that doesn't exist can't be uploaded") {
+                try BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file))
+            }
+        )
         for error in [changed, removed, missing] {
             #expect(error.failingURL == url && error.userInfo[NSFilePathErrorKey] as? String == file.path)
         }
@@ -106,11 +107,8 @@ struct DescriptionTests {
         let path = try directory.file(Data("content".utf8)).path
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))
         let file = try #require(URL(string: "file://elsewhere.invalid" + path))
-        guard case .failure(let error) = BackgroundRules.kind(request, .delegate, .file(file)) else {
-            Issue.record("It is uploaded")
-            return
-        }
-        #expect(error.code == .badURL && error.failingURL == request.url)
+        let error = #expect(throws: URLError.self) { try BackgroundRules.kind(request, .delegate, .file(file)) }
+        #expect(error?.code == .badURL && error?.failingURL == request.url)
     }
 
     @Test("A file that no session can upload is refused with the same words as in others")
@@ -124,17 +122,15 @@ struct DescriptionTests {
         let missing = directory.url.appendingPathComponent("none")
         let others = ["/dev/null", "/proc/self/status"].map { URL(fileURLWithPath: $0) }
         for file in [directory.url, pipe, loop, missing] + others {
-            guard case .failure(let error) = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file)) else {
-                Issue.record("\(file.path) is uploaded")
-                continue
+            let error = #expect(throws: URLError.self, "\(file.path) is uploaded") {
+                try BackgroundRules.kind(URLRequest(url: url), .delegate, .file(file))
             }
             let same = #expect(throws: URLError.self) { _ = try ReadableFile(file, for: url) }
-            #expect(error.code == same?.code && error.localizedDescription == same?.localizedDescription)
+            #expect(error?.code == same?.code && error?.localizedDescription == same?.localizedDescription)
         }
         let empty = try directory.file(Data())
-        guard case .success = BackgroundRules.kind(URLRequest(url: url), .delegate, .file(empty)) else {
-            Issue.record("An empty file is refused")
-            return
+        #expect(throws: Never.self, "An empty file is refused") {
+            try BackgroundRules.kind(URLRequest(url: url), .delegate, .file(empty))
         }
     }
 

@@ -24,40 +24,35 @@ enum BackgroundRules {
         URLError(.unknown, url: url, "\(kind) are not supported in background sessions.")
     }
 
-    /// The kind of a task; a failure if a background session can't do it.
+    /// The kind of a task. Throws if a background session can't do it.
     static func kind(
-        _ request: URLRequest?,
+        _ request: URLRequest,
         _ consumer: Consumer,
         _ body: TaskBody.Source
-    ) -> Result<TaskSubmission.Kind, URLError> {
-        let url = request?.url
-        func refusal(
-            _ text: String,
-            _ code: URLError.Code = .unknown
-        ) -> Result<TaskSubmission.Kind, URLError> {
-            .failure(URLError(code, url: url, text))
-        }
+    ) throws(URLError) -> TaskSubmission.Kind {
+        let url = request.url
+        func refusal(_ text: String, _ code: URLError.Code = .unknown) -> URLError { URLError(code, url: url, text) }
         if consumer.isHandler {
-            return refusal("Completion handlers are not supported in background sessions: use the delegate.")
+            throw refusal("Completion handlers are not supported in background sessions: use the delegate.")
         }
         if consumer.isAsync {
-            return refusal("Async calls are not supported in background sessions: use tasks and the delegate.")
+            throw refusal("Async calls are not supported in background sessions: use tasks and the delegate.")
         }
         guard let url, let scheme = Scheme(url), scheme == .http || scheme == .https else {
-            return refusal("Background sessions load http and https URLs only.", .unsupportedURL)
+            throw refusal("Background sessions load http and https URLs only.", .unsupportedURL)
         }
-        if request?.httpBodyStream != nil {
-            return refusal("A body stream can't be sent to a background agent: use a file.")
+        if request.httpBodyStream != nil {
+            throw refusal("A body stream can't be sent to a background agent: use a file.")
         }
         switch (consumer, body) {
         case (.downloadDelegate, _):
-            return .success(.download)
+            return .download
         case (_, .file(let file)):
-            return Result { () throws(URLError) in .upload(try upload(of: file, for: url)) }
+            return .upload(try upload(of: file, for: url))
         case (_, .data), (_, .stream):
-            return refusal("Background sessions upload from files only.")
+            throw refusal("Background sessions upload from files only.")
         case (_, .request):
-            return refusal("Data tasks are not supported in background sessions: use download tasks.")
+            throw refusal("Data tasks are not supported in background sessions: use download tasks.")
         }
     }
 

@@ -65,7 +65,7 @@ extension URLSession {
         _ consumer: Consumer,
         _ body: TaskBody.Source
     ) throws(URLError) -> (BackgroundClient, TaskSubmission.Kind) {
-        let kind = try BackgroundRules.kind(request, consumer, body).get()
+        let kind = try BackgroundRules.kind(request, consumer, body)
         if let client = core.remote as? BackgroundClient { return (client, kind) }
         let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
         throw URLError(.unknown, url: request.url, fault ?? "The background session has no agent.")

@@ -53,40 +53,34 @@ struct StateFolder: Sendable, Hashable {
 
     /// Creates a folder, and its parents, that only this user can access. An existing one is made so if this user owns it.
     static func makePrivate(_ folder: URL) throws(URLError) {
-        if mkdir(folder.path, 0o700) == 0 { return }
-        var code = errno
-        if code == ENOENT, folder.pathComponents.count > 1 {
+        if makesFolder(folder) { return }
+        if errno == ENOENT, folder.pathComponents.count > 1 {
             try? FileManager.default.createPrivateFolder(atPath: folder.deletingLastPathComponent().path)
-            if mkdir(folder.path, 0o700) == 0 { return }
-            code = errno
+            if makesFolder(folder) { return }
         }
-        guard code == EEXIST else {
-            let error = SystemError(code: code)
-            throw URLError(
-                .cannotCreateFile,
-                url: folder,
-                "The folder for background transfers can't be made: \(error).",
-                cause: error
-            )
+        if errno != EEXIST {
+            let error = SystemError.current
+            throw failure(.cannotCreateFile, folder, "can't be made: \(error)", error)
         }
         let isOwn: Bool
         do throws(SystemError) {
             isOwn = try FileManager.default.makeFolderPrivate(atPath: folder.path)
         } catch {
-            throw URLError(
-                .cannotOpenFile,
-                url: folder,
-                "The folder for background transfers can't be opened: \(error).",
-                cause: error
-            )
+            throw failure(.cannotOpenFile, folder, "can't be opened: \(error)", error)
         }
-        guard isOwn else {
-            throw URLError(
-                .noPermissionsToReadFile,
-                url: folder,
-                "The folder for background transfers is another user's."
-            )
-        }
+        if !isOwn { throw failure(.noPermissionsToReadFile, folder, "is another user's") }
+    }
+
+    /// Whether there was no such folder, and now is one; otherwise `errno` says why.
+    private static func makesFolder(_ folder: URL) -> Bool { mkdir(folder.path, 0o700) == 0 }
+
+    private static func failure(
+        _ code: URLError.Code,
+        _ folder: URL,
+        _ text: String,
+        _ cause: SystemError? = nil
+    ) -> URLError {
+        URLError(code, url: folder, "The folder for background transfers \(text).", cause: cause)
     }
 
     /// The highest identifier of the tasks that a session has recorded, taken from the files' names; nil if there are none. Any thread;

@@ -52,6 +52,15 @@ struct StreamQueue<Reader, Writer> {
         case closed
         /// A write took too long, and it isn't known how much of it was sent.
         case timedOut
+
+        /// With which every write fails from now on; nil while it is open.
+        var failure: StreamFailure? {
+            switch self {
+            case .open: nil
+            case .closed: .writeClosed
+            case .timedOut: .timedOut
+            }
+        }
     }
 
     private var connection = Connection.awaited
@@ -364,13 +373,8 @@ struct StreamQueue<Reader, Writer> {
         if current.write == nil {
             switch operations.takeWrite() {
             case .write(let write):
-                switch writeSide {
-                case .open: break
-                case .closed:
-                    actions.append(.finishWrite(write.writer, .writeClosed))
-                    return true
-                case .timedOut:
-                    actions.append(.finishWrite(write.writer, .timedOut))
+                if let failure = writeSide.failure {
+                    actions.append(.finishWrite(write.writer, failure))
                     return true
                 }
                 current.write = write
