@@ -2,8 +2,8 @@ import Glibc
 
 /// A value guarded by a lock: `Synchronization.Mutex` with a pthread mutex.
 ///
-/// The thread sanitizer doesn't understand the standard library's, which waits in the kernel, and reports a race whenever two threads really
-/// contend for it. It understands pthread's. Not recursive. Never hold it while the user's code runs.
+/// The thread sanitizer doesn't understand the standard library's, which waits in the kernel, and reports a race whenever two threads
+/// really contend for it. It understands pthread's. Not recursive. Never hold it while the user's code runs.
 ///
 /// Public because it is used for every request: across modules the compiler inlines only public functions, and a call that isn't inlined
 /// costs several times as much as the lock.

@@ -4,8 +4,8 @@ import CurlNetworkingLocks
 
 /// A final 401: the delegate was asked, and there was no credential.
 ///
-/// When a protocol class finishes with such a response, the stock module asks again. Without an answer it waits forever, and with one it loads
-/// on its own transport. It does so only if the response has a URL, so this one has none during that call, on the calling thread.
+/// When a protocol class finishes with such a response, the stock module asks again. Without an answer it waits forever, and with one it
+/// loads on its own transport. It does so only if the response has a URL, so this one has none during that call, on the calling thread.
 final class Refusal: HTTPURLResponse, @unchecked Sendable {
     // @unchecked: a lock guards the thread, and nothing else changes.
     private let hidingThread = Mutex<pthread_t?>(nil)

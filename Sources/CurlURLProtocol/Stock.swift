@@ -17,8 +17,8 @@ final class Stock: @unchecked Sendable {
     /// Retained by the stock task while it runs.
     private weak var stockProtocol: CurlURLProtocol?
 
-    /// Called on the work queue, where the stock module starts protocols. nil if the task, its session, that queue or the task's sink can't be
-    /// found.
+    /// Called on the work queue, where the stock module starts protocols. nil if the task, its session, that queue or the task's sink can't
+    /// be found.
     init?(_ stockProtocol: CurlURLProtocol) {
         guard let task = stockProtocol.task, let session = task.stockSession, let workQueue = session.stockWorkQueue,
             let sink = session.stockSink(of: task)

@@ -1,5 +1,5 @@
-/// Adds the dependency to a `Package.swift`. A value: text in, text out. Targets that aren't written out in the manifest, but computed, are left
-/// to the user.
+/// Adds the dependency to a `Package.swift`. A value: text in, text out. Targets that aren't written out in the manifest, but computed, are
+/// left to the user.
 struct ManifestEditor {
     /// A target that is written out in the manifest.
     struct Target {

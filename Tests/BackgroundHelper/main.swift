@@ -6,8 +6,9 @@ import Glibc
 //
 //     background-helper FOLDER IDENTIFIER OUTPUT
 //
-// It reads lines: `download URL DESCRIPTION`, `pause DESCRIPTION` (which kills it when its delegate is told of the end), `post URL DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `flush`, `finish`
-// (which lets it exit when all tasks are done). It writes lines: what its delegate is told. A download's file goes to OUTPUT, under its description.
+// It reads lines: `download URL DESCRIPTION`, `pause DESCRIPTION` (which kills it when its delegate is told of the end), `post URL
+// DESCRIPTION LENGTH` (a download whose request has a body), `upload URL FILE`, `flush`, `finish` (which lets it exit when all tasks are
+// done). It writes lines: what its delegate is told. A download's file goes to OUTPUT, under its description.
 
 CurlBackgroundAgent.runIfStartedAsAgent()
 

@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 
-/// `burst URL COUNT [HTTP-VERSION]`: that many at once in a new session, each with its outcome in a line, and at last what the session tells
-/// of its connections.
+/// `burst URL COUNT [HTTP-VERSION]`: that many at once in a new session, each with its outcome in a line, and at last what the session
+/// tells of its connections.
 enum BurstCommand {
     static func run(_ arguments: [String]) async {
         guard arguments.count >= 2, let url = URL(string: arguments[0]), let count = Int(arguments[1]) else {

@@ -40,8 +40,9 @@ enum CacheCommands {
         }
     }
 
-    /// `cached DIRECTORY FIRST-URL COUNT`: loads the URL with the numbers from 0 appended, eight at once; says how many bodies came, how many
-    /// bytes, and what CPU each cost, in microseconds, once all is written that was to be. "-" is the directory of the default configuration.
+    /// `cached DIRECTORY FIRST-URL COUNT`: loads the URL with the numbers from 0 appended, eight at once; says how many bodies came, how
+    /// many bytes, and what CPU each cost, in microseconds, once all is written that was to be. "-" is the directory of the default
+    /// configuration.
     static func cached(_ arguments: [String]) async {
         guard arguments.count == 3, let count = Int(arguments[2]) else {
             return Parent.say("cached DIRECTORY FIRST-URL COUNT")

@@ -2,8 +2,8 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// `exhaust [URL] URL`: loads the first, if there are two, uses up all descriptors and loads the last. Says what came of that, gives the descriptors
-/// back, and says what comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT".
+/// `exhaust [URL] URL`: loads the first, if there are two, uses up all descriptors and loads the last. Says what came of that, gives the
+/// descriptors back, and says what comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT".
 enum ExhaustCommand {
     static func run(_ arguments: [String]) async {
         let urls = arguments.compactMap { URL(string: $0) }

@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 
-/// `exit URL BYTES [downloads]`: starts transfers of every kind, or downloads, and ends the process as soon as so many bytes have come, in the middle of
-/// everything.
+/// `exit URL BYTES [downloads]`: starts transfers of every kind, or downloads, and ends the process as soon as so many bytes have come, in
+/// the middle of everything.
 enum ExitCommand {
     static func run(_ arguments: [String]) async {
         guard (2...3).contains(arguments.count), let url = URL(string: arguments[0]), let limit = Int(arguments[1])

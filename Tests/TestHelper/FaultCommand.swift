@@ -2,9 +2,9 @@ import CurlNetworking
 import Foundation
 import TestSupport
 
-/// `faults PORT TLS-PORT AUTHORITY FOLDER AGENT`: does what sessions can do, one after the other, against the `FaultServer` at this port, and against
-/// the nginx before it that has a certificate of this authority's. Says what each came to, in a line: "STEP success", "STEP wrong" or "STEP error
-/// DOMAIN CODE TEXT". Then it says "end", and waits to be looked at.
+/// `faults PORT TLS-PORT AUTHORITY FOLDER AGENT`: does what sessions can do, one after the other, against the `FaultServer` at this port,
+/// and against the nginx before it that has a certificate of this authority's. Says what each came to, in a line: "STEP success", "STEP
+/// wrong" or "STEP error DOMAIN CODE TEXT". Then it says "end", and waits to be looked at.
 ///
 /// In the folder it needs `temporary` and `output`, where the downloads' files go.
 final class FaultCommand: Sendable {

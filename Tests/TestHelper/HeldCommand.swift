@@ -3,10 +3,10 @@ import Foundation
 import Synchronization
 import TestSupport
 
-/// `held URL COUNT`: with each line that it gets, one session makes so many requests for each of `waiting`, which isn't answered yet, and `begun`, of whose
-/// body more is to come. Says "begun" with the head of each response; then it suspends the first task of them, and says "held". Each task has a line
-/// "end NUMBER success" or "end NUMBER error CODE CURLCODE ERRNO". With the next line that it gets, it resumes the suspended one, asks for `again` when that
-/// has ended, and says "over ANSWER TASKS", with how many tasks the session still has.
+/// `held URL COUNT`: with each line that it gets, one session makes so many requests for each of `waiting`, which isn't answered yet, and
+/// `begun`, of whose body more is to come. Says "begun" with the head of each response; then it suspends the first task of them, and says
+/// "held". Each task has a line "end NUMBER success" or "end NUMBER error CODE CURLCODE ERRNO". With the next line that it gets, it resumes
+/// the suspended one, asks for `again` when that has ended, and says "over ANSWER TASKS", with how many tasks the session still has.
 final class HeldCommand: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var begun = 0

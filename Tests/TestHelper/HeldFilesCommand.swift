@@ -1,10 +1,10 @@
 import CurlNetworking
 import Foundation
 
-/// `held-files URL FOLDER`: with one event loop and files in the folder, makes tasks, says "made", and from "begin" on uploads `FOLDER/upload` to
-/// `URL/echo`, and downloads `URL/file` and, until "cancel", `URL/endless`. Makes a request for each "go", and says "answered". Says what became
-/// of each transfer: "upload 300000", "download 300000" and "endless cancelled". On "crowd", makes twenty more downloads like the last, and on
-/// "fail" one from a port where no server listens, of which it says "refused".
+/// `held-files URL FOLDER`: with one event loop and files in the folder, makes tasks, says "made", and from "begin" on uploads
+/// `FOLDER/upload` to `URL/echo`, and downloads `URL/file` and, until "cancel", `URL/endless`. Makes a request for each "go", and says
+/// "answered". Says what became of each transfer: "upload 300000", "download 300000" and "endless cancelled". On "crowd", makes twenty more
+/// downloads like the last, and on "fail" one from a port where no server listens, of which it says "refused".
 enum HeldFilesCommand {
     static func run(_ arguments: [String]) async throws {
         guard arguments.count == 2, let url = URL(string: arguments[0]), let nobody = URL(string: "http://127.0.0.1:1/")

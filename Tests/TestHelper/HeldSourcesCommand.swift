@@ -1,9 +1,9 @@
 import CurlNetworking
 import Foundation
 
-/// `held-sources URL FOLDER DIRECTORY`: makes tasks, says "made", and on "begin" loads `FOLDER/upload` twenty times, and uploads it to `URL/echo` as
-/// often. On "download", downloads `URL/file` to the directory; on "endless", `URL/endless`, and cancels that when something has been written. Says
-/// what became of each transfer: "load 300000", "upload 300000", "download 300000" and "endless cancelled".
+/// `held-sources URL FOLDER DIRECTORY`: makes tasks, says "made", and on "begin" loads `FOLDER/upload` twenty times, and uploads it to
+/// `URL/echo` as often. On "download", downloads `URL/file` to the directory; on "endless", `URL/endless`, and cancels that when something
+/// has been written. Says what became of each transfer: "load 300000", "upload 300000", "download 300000" and "endless cancelled".
 final class HeldSourcesCommand: NSObject, URLSessionDownloadDelegate, Sendable {
     static func run(_ arguments: [String]) async throws {
         guard arguments.count == 3, let url = URL(string: arguments[0]) else {

@@ -12,8 +12,8 @@ struct WebSocketMemoryTests {
         (ProcessInfo.processInfo.environment["WEBSOCKET_FLOOD"].flatMap { Int($0) } ?? 64) << 20
     }
 
-    /// A process may grow by that much, whatever is sent: a message that has been received, another that arrives, the server's own buffers, and
-    /// what malloc keeps.
+    /// A process may grow by that much, whatever is sent: a message that has been received, another that arrives, the server's own buffers,
+    /// and what malloc keeps.
     private static let allowance = ProcessUsage.growth(of: 12 << 20)
 
     @Test("A flood takes no memory, whether its messages are received or not")

@@ -46,8 +46,8 @@ enum AsyncForm {
             (self.method, self.delegate, self.task, self.session) = (method, delegate, task, session)
         }
 
-        /// Asks in the async form. If the delegate has none and is the task's own, the session's is asked by `passingOn`, on the delegate queue.
-        /// If that can't be asked either, `then` gets nil.
+        /// Asks in the async form. If the delegate has none and is the task's own, the session's is asked by `passingOn`, on the delegate
+        /// queue. If that can't be asked either, `then` gets nil.
         ///
         /// About a completed task, only a question that `outlivesTask` is passed on; any other stays unanswered.
         ///

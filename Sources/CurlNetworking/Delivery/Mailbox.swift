@@ -2,15 +2,16 @@ import Foundation
 
 /// The messages waiting for one task's delegate or handler, in order. A value, guarded by its task's lock.
 ///
-/// After a change, the owner calls `claimDelivery()`: the first message schedules an operation on the delegate queue. The operation takes one
-/// message; if there are more, another operation follows. So operations that the program adds meanwhile run in between.
+/// After a change, the owner calls `claimDelivery()`: the first message schedules an operation on the delegate queue. The operation takes
+/// one message; if there are more, another operation follows. So operations that the program adds meanwhile run in between.
 struct Mailbox {
     enum Message {
         case event(TaskEvent)
         case question(TaskQuestion)
         /// Asks whether the response is wanted. Nothing after it is delivered until it is answered.
         case disposition(of: TaskResponse)
-        /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a response.
+        /// Another part of the body begins, replacing the previous one. Delivered in order with the body's bytes; otherwise like a
+        /// response.
         case partDisposition(of: PartHead)
         case resumeData(Data?, @Sendable (Data?) -> Void)
         /// Hands the program what it asked for, before the completion. Cancellation doesn't drop it.
@@ -266,8 +267,8 @@ struct Mailbox {
         fileprivate(set) var schedules = false
     }
 
-    /// Stops waiting for the response's disposition, if the delegate was asked for it: the task is about to fail, and what follows the response
-    /// is of no use.
+    /// Stops waiting for the response's disposition, if the delegate was asked for it: the task is about to fail, and what follows the
+    /// response is of no use.
     mutating func giveUpAnswer() -> Discarded {
         isAwaitingAnswer ? discard() : Discarded()
     }

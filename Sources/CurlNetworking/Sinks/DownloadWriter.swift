@@ -9,7 +9,8 @@ import Foundation
 ///
 /// The methods are called on the loop; completions are called on the other thread.
 ///
-/// `@unchecked Sendable`: `state` guards the jobs. The file belongs to the thread that does them and, as long as there are none, to the loop.
+/// `@unchecked Sendable`: `state` guards the jobs. The file belongs to the thread that does them and, as long as there are none, to the
+/// loop.
 final class DownloadWriter: @unchecked Sendable {
     private typealias Job = @Sendable () -> Void
 

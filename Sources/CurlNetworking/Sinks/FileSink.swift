@@ -205,8 +205,8 @@ final class FileSink: Sink, @unchecked Sendable {
         }
     }
 
-    /// The task's end waits until the file is kept or removed: a cancelled download leaves nothing behind. If there is nothing to resume this
-    /// download from, what it was to resume from is still there.
+    /// The task's end waits until the file is kept or removed: a cancelled download leaves nothing behind. If there is nothing to resume
+    /// this download from, what it was to resume from is still there.
     func abandon(after error: URLError, isKept: Bool, _ completion: @escaping @Sendable (Data?) -> Void) {
         let original = isKept ? resumeData?.encoded() : nil
         let isPartial = if case .writing = state { isKept && !Self.fileErrors.contains(error.code) } else { false }

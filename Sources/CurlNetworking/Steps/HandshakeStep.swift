@@ -39,8 +39,8 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
 
     // MARK: - Before the handshake
 
-    /// While a delegate is being asked about the host, another handshake would only lead to the same question. The request that is to open the
-    /// next connection waits for the answer, and the others for that connection, which they can share.
+    /// While a delegate is being asked about the host, another handshake would only lead to the same question. The request that is to open
+    /// the next connection waits for the answer, and the others for that connection, which they can share.
     func complete(_ context: any StepContext) -> CompletionVerdict {
         guard pending == nil else { return .wait }
         guard let ticket = context.ticket, ticket.isOpening, let decider = decider(context),

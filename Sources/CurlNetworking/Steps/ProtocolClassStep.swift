@@ -1,7 +1,7 @@
 import Foundation
 
-/// Lets a program's own protocol classes load a request instead of the network. The requests by which the session resumes an upload aren't the
-/// program's, and are offered to no class.
+/// Lets a program's own protocol classes load a request instead of the network. The requests by which the session resumes an upload aren't
+/// the program's, and are offered to no class.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class ProtocolClassStep: Step, @unchecked Sendable {

@@ -58,8 +58,8 @@ struct SentFields {
 }
 
 extension StoredResponse {
-    /// Whether it answers requests with these fields. For one that a program stored itself this is unknown: it answers requests that choose none
-    /// of the variants.
+    /// Whether it answers requests with these fields. For one that a program stored itself this is unknown: it answers requests that choose
+    /// none of the variants.
     func isVariant(of sent: SentFields) -> Bool {
         guard let variant else { return CacheVariant.matches(head, stored: [], value: sent.chosenValue) }
         return CacheVariant.matches(head, stored: variant, value: sent.value)

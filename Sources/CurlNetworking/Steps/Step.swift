@@ -235,8 +235,8 @@ extension StepContext {
         RedirectPolicy.decision(for: received.head, to: received.request, count: count) { unixSocket(for: $0) }
     }
 
-    /// The Unix socket through which `url` is loaded; nil for TCP. For a scheme that only a protocol class loads, the one that is set for all
-    /// hosts. Strict-Transport-Security changes ports, which host patterns may name.
+    /// The Unix socket through which `url` is loaded; nil for TCP. For a scheme that only a protocol class loads, the one that is set for
+    /// all hosts. Strict-Transport-Security changes ports, which host patterns may name.
     func unixSocket(for url: URL) -> CurlOptions.UnixSocket? {
         let names = session.settings.names
         guard let origin = Origin(secured(url)) else { return names.session.unixSocket }

@@ -169,8 +169,8 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    /// After a lost connection, asks the server for its offset. Leaves to other steps what they handle: a kept connection that was dead before
-    /// the request was sent, and an unreachable host if the task may wait for that.
+    /// After a lost connection, asks the server for its offset. Leaves to other steps what they handle: a kept connection that was dead
+    /// before the request was sent, and an unreachable host if the task may wait for that.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !context.owner.isCancelled else {
             return .pass
@@ -216,8 +216,8 @@ final class UploadStep: Step, @unchecked Sendable {
         return sink
     }
 
-    /// Whether a response with this status ends the upload for good. After others, from the server or an intermediary, the program may want to
-    /// try again with the same resume data: later, or with other credentials.
+    /// Whether a response with this status ends the upload for good. After others, from the server or an intermediary, the program may want
+    /// to try again with the same resume data: later, or with other credentials.
     static func isLast(_ status: Int) -> Bool {
         (200..<300).contains(status)
             || (400..<500).contains(status) && ![401, 403, 407, 408, 425, 429].contains(status)

@@ -28,8 +28,8 @@ struct LockedFile {
         }
     }
 
-    /// Removes the file `name` of `directory`, which isn't followed if it is a link, unless another process has it locked. Files that can't be
-    /// opened, locked or removed are left alone.
+    /// Removes the file `name` of `directory`, unless it is a link or locked by another process. Files that can't be opened, locked or
+    /// removed are left alone.
     ///
     /// - Parameter isOurs: Whether it may be removed.
     static func removeAbandoned(
@@ -49,7 +49,7 @@ struct LockedFile {
         unlinkat(directory, name, 0)
     }
 
-    /// Locks the open file, or returns false with the reason in `errno`: `EWOULDBLOCK` if another process writes it or is about to remove it.
+    /// Locks the open file. If this returns false, `errno` says why: `EWOULDBLOCK` if another process writes or is about to remove it.
     static func lock(_ descriptor: Int32) -> Bool {
         flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }

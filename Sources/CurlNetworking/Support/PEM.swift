@@ -4,7 +4,8 @@ import Foundation
 enum PEM {
     private static let labels = ["CERTIFICATE", "X509 CERTIFICATE"]
 
-    /// The certificates in `data`, in DER: those of a PEM text, or `data` itself if it is in DER. Empty if there are none or one is damaged.
+    /// The certificates in `data`, in DER: those of a PEM text, or `data` itself if it is in DER. Empty if there are none or one is
+    /// damaged.
     static func certificates(in data: Data) -> [Data] {
         // In DER, a certificate is a SEQUENCE whose length field has two or more bytes.
         if data.starts(with: [0x30, 0x82]) || data.starts(with: [0x30, 0x83]) || data.starts(with: [0x30, 0x81]) {

@@ -2,8 +2,8 @@ import Foundation
 
 /// Property lists that another program may have written.
 ///
-/// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists and on numbers that aren't UTF-8; such data never
-/// reaches it. So whatever is read back is written as XML in UTF-8, and with a limit on its arrays and dictionaries.
+/// Foundation's reader overflows the stack on deep nesting, and traps on some binary lists and on numbers that aren't UTF-8; such data
+/// never reaches it. So whatever is read back is written as XML in UTF-8, and with a limit on its arrays and dictionaries.
 package enum UntrustedPropertyList {
     package struct Limits: Sendable {
         /// Of the whole list.

@@ -3,8 +3,8 @@ struct ReportedProgress {
     private(set) var sent = TaskEvent.SentBytes(total: 0, expected: 0, request: 0)
     private(set) var written: Int64 = 0
 
-    /// Notes that the delegate is told of progress up to `sent`; returns the growth. The count restarts with each request, unless that sends
-    /// a rest, and when a body is sent again.
+    /// Notes that the delegate is told of progress up to `sent`; returns the growth. The count restarts with each request, unless that
+    /// sends a rest, and when a body is sent again.
     mutating func report(_ sent: TaskEvent.SentBytes) -> Int64 {
         defer { self.sent = sent }
         let goesOn = sent.request == self.sent.request || sent.isRest == true

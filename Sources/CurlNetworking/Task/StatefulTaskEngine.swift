@@ -102,8 +102,8 @@ extension StatefulTaskEngine {
     var listedTask: URLSessionTask? { withState { $0.listedTask } }
     var ownDelegates: DelegateSet { withState { $0.delegates } }
 
-    /// Whether a delegate may want the task's metrics: its own, or the session's if that isn't known to lack the method. A task may be given
-    /// its delegate at any time.
+    /// Whether a delegate may want the task's metrics: its own, or the session's if that isn't known to lack the method. A task may be
+    /// given its delegate at any time.
     var isMeasured: Bool { session.measuresTasks || ownDelegates.task != nil }
 }
 

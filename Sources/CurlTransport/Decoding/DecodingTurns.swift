@@ -6,8 +6,8 @@ package protocol DecodingTurn: AnyObject {
     func takeTurn()
 }
 
-/// Shares a loop's time among the bodies decoded on it, and the messages compressed and inflated: together they do at most `workPerRound` per
-/// round before the loop serves anything else. Loop only.
+/// Shares a loop's time among the bodies decoded on it, and the messages compressed and inflated: together they do at most `workPerRound`
+/// per round before the loop serves anything else. Loop only.
 ///
 /// `@unchecked Sendable`: everything is touched only on the loop.
 package final class DecodingTurns: LoopWork, @unchecked Sendable {

@@ -9,9 +9,9 @@ package protocol LoopWork: AnyObject, Sendable {
 
 /// One serial queue, one epoll set watched by one Dispatch source, one timer.
 ///
-/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. A turn is one block on the queue;
-/// it consists of rounds, each of which takes work, fires deadlines and polls the sockets once. The timer is a timerfd in the
-/// same epoll set, so Dispatch watches a single descriptor. A loop that has been busy waits for its sockets and for more work itself, for up to
+/// Everything that happens to the multi handles assigned to a loop happens in its turns, one after the other. A turn is one block on the
+/// queue; it consists of rounds, each of which takes work, fires deadlines and polls the sockets once. The timer is a timerfd in the same
+/// epoll set, so Dispatch watches a single descriptor. A loop that has been busy waits for its sockets and for more work itself, for up to
 /// a millisecond, before it leaves that to Dispatch again: being woken by Dispatch costs two more thread switches.
 ///
 /// A loop is also an executor: the jobs of Swift tasks that prefer it run on its queue, between its rounds. Loops live as long as the

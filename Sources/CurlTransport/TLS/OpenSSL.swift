@@ -28,9 +28,8 @@ enum OpenSSL {
         return unsafeBitCast(symbol, to: Function.self)
     }
 
-    /// The index of a new slot for a pointer in each object of `kind`, one of the `CRYPTO_EX_INDEX_…` constants. OpenSSL calls `free` for each
-    /// object that it frees, with nil for an empty slot.
-    /// https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
+    /// The index of a new slot for a pointer in each object of `kind`, one of the `CRYPTO_EX_INDEX_…` constants. OpenSSL calls `free` for
+    /// each object that it frees, with nil for an empty slot. https://docs.openssl.org/3.0/man3/CRYPTO_get_ex_new_index/
     static func slot(in kind: Int32, free: Destructor) throws(Missing) -> Int32 {
         let newIndex: @convention(c) (Int32, Int, Pointer?, Pointer?, Pointer?, Destructor) -> Int32 =
             try function("CRYPTO_get_ex_new_index")

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// The folder for downloads: their files, the `.resume` files of paused ones, and a hidden folder for the partial files and for complete ones
-/// that have yet to be checked.
+/// The folder for downloads: their files, the `.resume` files of paused ones, and a hidden folder for the partial files and for complete
+/// ones that have yet to be checked.
 ///
 /// Partial files are on the same file system as the destination, so a finished one only has to be renamed, and they survive a reboot, which
 /// those in `/tmp` may not. Programs that use the folder hold a shared lock on it; the first to arrive and the last to leave remove what no

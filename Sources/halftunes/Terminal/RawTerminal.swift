@@ -62,8 +62,8 @@ enum RawTerminal {
         return saved
     }
 
-    /// Stops the process as SIGTSTP does, with the terminal restored; returns when the process continues, or at once if there is no shell that
-    /// could continue it.
+    /// Stops the process as SIGTSTP does, with the terminal restored; returns when the process continues, or at once if there is no shell
+    /// that could continue it.
     static func suspendProcess() throws {
         leave()
         // Watching the signal has set its default action aside, and may have blocked it on this thread.

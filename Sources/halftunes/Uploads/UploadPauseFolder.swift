@@ -2,8 +2,8 @@ import CurlNetworking
 import Foundation
 import Glibc
 
-/// The folder beside a recording, `name.upload`, from which an unfinished upload of it to one catalogue is resumed: the resume data, and the
-/// private files that the session keeps for it. Programs that upload the same recording share it.
+/// The folder beside a recording, `name.upload`, from which an unfinished upload of it to one catalogue is resumed: the resume data, and
+/// the private files that the session keeps for it. Programs that upload the same recording share it.
 struct UploadPauseFolder {
     private struct Content: Codable {
         /// The catalogue's.

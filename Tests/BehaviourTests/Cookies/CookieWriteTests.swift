@@ -6,8 +6,8 @@ import Testing
 
 @Suite("Writing cookies", .timeLimit(.minutes(1)))
 struct CookieWriteTests {
-    /// Sets so many cookies on /set, and the one that is named on /set/name, which /remove/name removes; answers elsewhere with how many the
-    /// request has.
+    /// Sets so many cookies on /set, and the one that is named on /set/name, which /remove/name removes; answers elsewhere with how many
+    /// the request has.
     private static func server(setting count: Int = 0) throws -> LoopbackServer {
         try LoopbackServer { request in
             let parts = request.path.split(separator: "/")

@@ -100,8 +100,8 @@ struct MessageOperationTests {
         #expect(operations == 2)
     }
 
-    /// What a delegate hears of a first task, with which it is found out what it lacks, and of `count` others, all of whose messages wait until the
-    /// queue goes on; and how many operations these take.
+    /// What a delegate hears of a first task, with which it is found out what it lacks, and of `count` others, all of whose messages wait
+    /// until the queue goes on; and how many operations these take.
     private func story(ofWaiting count: Int) async throws -> (story: [String], operations: Int) {
         let queue = CountingQueue()
         queue.maxConcurrentOperationCount = 1

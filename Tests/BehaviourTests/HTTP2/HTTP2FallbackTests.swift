@@ -123,7 +123,8 @@ struct HTTP2FallbackTests {
         #expect(await load(method, Data(count: 10)).text == "late")
     }
 
-    /// Its first connection speaks HTTP/2, and its others HTTP/1.1, unless it answers early. Written with Python's `ssl`, which can offer one or the other.
+    /// Its first connection speaks HTTP/2, and its others HTTP/1.1, unless it answers early. Written with Python's `ssl`, which can offer
+    /// one or the other.
     private final class Server: Sendable {
         enum Manner: String {
             /// Takes one request at a time over HTTP/2, and answers all but the first once three others are there over HTTP/1.1.

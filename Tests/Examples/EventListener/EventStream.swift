@@ -54,8 +54,8 @@ struct EventParser {
     }
 }
 
-/// The lines of an event stream, empty ones too: an event ends there. CR, LF and CR LF end a line, and nothing else does: `lines` would split
-/// the text of events. A byte order mark at the beginning is no part of the first line, and what breaks off is no line.
+/// The lines of an event stream, empty ones too: an event ends there. CR, LF and CR LF end a line, and nothing else does: `lines` would
+/// split the text of events. A byte order mark at the beginning is no part of the first line, and what breaks off is no line.
 struct EventLines: AsyncSequence, Sendable {
     let bytes: URLSession.AsyncBytes
 

@@ -54,8 +54,8 @@ struct DownloadWriterTests {
             try await result { writer.describe($0) }
         }
 
-        /// What `call` passes to its completion. By way of a lock: the thread sanitizer doesn't see that a continuation which is resumed early
-        /// has been waited for.
+        /// What `call` passes to its completion. By way of a lock: the thread sanitizer doesn't see that a continuation which is resumed
+        /// early has been waited for.
         private func result<Value: Sendable>(
             of call: (@escaping @Sendable (Value) -> Void) -> Void
         ) async throws -> Value {

@@ -21,7 +21,8 @@ struct CacheStepVariantTests {
         return rig
     }
 
-    /// Whether a fresh response that varies by `name` is the task's, if it was stored for that value; nil for one that the program has stored.
+    /// Whether a fresh response that varies by `name` is the task's, if it was stored for that value; nil for one that the program has
+    /// stored.
     private func isUsed(_ name: String, _ variant: [HeaderField]?, _ rig: StepRig) throws -> Bool {
         var stored = try Sample.stored("stored", at: "http://example.com/")
         stored.head = Sample.head(200, ["Cache-Control": "max-age=1000", "Vary": name])

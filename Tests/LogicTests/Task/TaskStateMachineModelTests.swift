@@ -69,8 +69,8 @@ private struct SimulatedLoop {
         if !isOver { expect(machine.isSuspended == (suspensions > 0), "the suspensions are miscounted") }
     }
 
-    /// The first one counts, but before the end one that wants nothing takes the success back from one that wants resume data; and after the end
-    /// only one that wants nothing.
+    /// The first one counts, but before the end one that wants nothing takes the success back from one that wants resume data; and after
+    /// the end only one that wants nothing.
     mutating func cancel(_ kind: TaskStateMachine.Cancellation) {
         mustLook = machine.cancel(kind) || mustLook
         if isCancelled, keepsPartialFile, outcomes == 0, kind == .discardingBody { keepsPartialFile = false }

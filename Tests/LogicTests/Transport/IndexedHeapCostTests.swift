@@ -3,8 +3,8 @@ import Testing
 
 @testable import CurlTransport
 
-/// What deadlines, cancelling and waiting for a place cost: all of them are changes of such a heap. Comparisons are counted, so that no other
-/// program on the machine has a say.
+/// What deadlines, cancelling and waiting for a place cost: all of them are changes of such a heap. Comparisons are counted, so that no
+/// other program on the machine has a say.
 @Suite("What a change of the indexed heap costs")
 struct IndexedHeapCostTests {
     private final class Item: IndexedHeapElement {

@@ -18,9 +18,9 @@ extension LoopbackServer {
         case open(Gate)
         /// Sends nothing until the request's body has arrived. For servers that answer at the head.
         case waitForBody
-        /// Waits until this many bytes of the request's body have arrived, or all of it (nil), and continues with the steps returned for the
-        /// request as it is then. Also asked if the client cuts the body off; its steps then have no effect. For servers that answer at the
-        /// head.
+        /// Waits until this many bytes of the request's body have arrived, or all of it (nil), and continues with the steps returned for
+        /// the request as it is then. Also asked if the client cuts the body off; its steps then have no effect. For servers that answer at
+        /// the head.
         case receive(upTo: Int64?, @Sendable (Request) -> [Step])
         /// Sends what follows at this rate at most; nil for as fast as the client takes it.
         case throttle(bytesPerSecond: Int?)

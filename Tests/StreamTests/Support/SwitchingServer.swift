@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 
 /// A line protocol that begins and ends TLS on request: each line comes back with "plain: " or "TLS: " in front of it, and "start", "stop",
-/// "drop", "bye", "leave", "pair" and "flood" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that goes on.
+/// "drop", "bye", "leave", "pair" and "flood" do something besides. Written with Python's `ssl`, whose TLS can stop on a connection that
+/// goes on.
 final class SwitchingServer: Sendable {
     let port: Int
     private let directory: TemporaryDirectory

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Runs `body` on a thread that files' permissions bind: the superuser, as whom tests often run, may read and write everything. Other threads
-/// stay what they are.
+/// Runs `body` on a thread that files' permissions bind: the superuser, as whom tests often run, may read and write everything. Other
+/// threads stay what they are.
 package func asOrdinaryUser<Result>(_ body: () throws -> Result) throws -> Result {
     typealias SetUser = @convention(c) (uid_t) -> Int32
     guard geteuid() == 0 else { return try body() }

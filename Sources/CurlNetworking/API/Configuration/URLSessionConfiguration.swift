@@ -248,8 +248,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.isDiscretionary = newValue } }
     }
 
-    /// Whether a command is run when all transfers of a background session have ended and no program is attached to it; the default is true.
-    /// The command is ``CurlOptions/Background/launchCommand``; without one, nothing happens.
+    /// Whether a command is run when all transfers of a background session have ended and no program is attached to it; the default is
+    /// true. The command is ``CurlOptions/Background/launchCommand``; without one, nothing happens.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionconfiguration/sessionsendslaunchevents>
     open var sessionSendsLaunchEvents: Bool {
@@ -303,8 +303,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
 
     /// The maximum number of simultaneous connections to one host (scheme, name and port); the default is 6.
     ///
-    /// Further requests wait: those of higher ``URLSessionTask/priority`` run first, then in the order in which they were resumed. Requests to
-    /// a host that is known to speak HTTP/2 share its connections.
+    /// Further requests wait: those of higher ``URLSessionTask/priority`` run first, then in the order in which they were resumed. Requests
+    /// to a host that is known to speak HTTP/2 share its connections.
     open var httpMaximumConnectionsPerHost: Int {
         get { current.httpMaximumConnectionsPerHost }
         set { lock.withLock { values.httpMaximumConnectionsPerHost = newValue } }

@@ -16,7 +16,8 @@ public struct OriginConnections: Sendable, Hashable {
     public let waiting: Int
     /// The number of finished requests that reused a connection opened for an earlier request.
     public let reuseCount: Int
-    /// The protocol of the origin's last response, as an ALPN identifier (RFC 7301): "http/1.1", "h2" or "h3"; nil before the first response.
+    /// The protocol of the origin's last response, as an ALPN identifier (RFC 7301): "http/1.1", "h2" or "h3"; nil before the first
+    /// response.
     public let protocolName: String?
     /// The index of the event loop that the origin is bound to, from 0; always 0 unless there are several (``CurlOptions/eventLoops``).
     public let eventLoop: Int

@@ -87,7 +87,8 @@ extension URLCredentialStorage {
 
     /// Returns the default credential for `space`, or nil.
     ///
-    /// Source: <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getdefaultcredential(for:task:completionhandler:)>
+    /// Source:
+    /// <https://developer.apple.com/documentation/foundation/urlcredentialstorage/getdefaultcredential(for:task:completionhandler:)>
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
         matchingDefault(for: space)
     }

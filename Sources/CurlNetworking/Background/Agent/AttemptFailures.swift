@@ -1,7 +1,6 @@
 import Foundation
 
-/// The failures of a task's attempts in this agent: whether and when another one follows, and what the task has failed with once its time is
-/// up.
+/// The failures of a task's attempts in this agent: whether and when another one follows, and the task's error once its time is up.
 struct AttemptFailures {
     /// The last one that was followed by another attempt, or by waiting for one.
     var last: URLError?

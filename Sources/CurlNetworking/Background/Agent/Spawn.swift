@@ -8,7 +8,8 @@ import Glibc
 enum Spawn {
     private static let null = "/dev/null"
 
-    /// Starts a program with only the standard descriptors, which are /dev/null. No signal is blocked in it, and each has its default action.
+    /// Starts a program with only the standard descriptors, which are /dev/null. No signal is blocked in it, and each has its default
+    /// action.
     ///
     /// - Parameters:
     ///   - words: The program, looked up in `$PATH` if it has no slash, and its arguments.

@@ -2,8 +2,8 @@ import Foundation
 
 /// Where each task stands between a program and its agent, by the task's key. A value.
 ///
-/// What an agent must not forget is kept until the agent has confirmed it: a new task until it is recorded, and an acknowledged end until its
-/// record is gone.
+/// What an agent must not forget is kept until the agent has confirmed it: a new task until it is recorded, and an acknowledged end until
+/// its record is gone.
 struct TaskLedger<Engine> {
     enum Entry {
         /// The delegate hasn't been told of the end yet. A late end is one from before the program attached.
@@ -82,8 +82,8 @@ struct TaskLedger<Engine> {
         return engine
     }
 
-    /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the last
-    /// of the late ones.
+    /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the
+    /// last of the late ones.
     ///
     /// - Parameter hasAgent: Whether there is an agent, or may be one soon: otherwise nothing gets confirmed.
     mutating func acknowledge(

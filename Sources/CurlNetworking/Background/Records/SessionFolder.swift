@@ -4,9 +4,9 @@ import Glibc
 
 /// The files of one session: its record, its tasks' records, and what the tasks receive. Used by the agent, on its queue.
 ///
-/// A record is synced before it replaces another, so a crash leaves either the old or the new one, complete. Records of new tasks are renamed
-/// first, so that the sync also covers their names (`AtomicFile`). Anything read may have been written by another program, so it is checked,
-/// and set aside if it is invalid. What can't be read at the moment stays in place.
+/// A record is synced before it replaces another, so a crash leaves either the old or the new one, complete. Records of new tasks are
+/// renamed first, so that the sync also covers their names (`AtomicFile`). Anything read may have been written by another program, so it is
+/// checked, and set aside if it is invalid. What can't be read at the moment stays in place.
 struct SessionFolder {
     static let recordName = "session"
     private static let filesName = "files"

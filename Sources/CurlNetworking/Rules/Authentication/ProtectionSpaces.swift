@@ -189,8 +189,8 @@ struct ProtectionSpaces: Sendable {
 
     // MARK: - Extent
 
-    /// Basic: everything below the last slash of the path (RFC 7617 §2.2). Digest: the part of the challenge's domain on this origin, or the
-    /// whole origin if there is no domain (RFC 7616 §3.3). Connections and proxies: everything.
+    /// Basic: everything below the last slash of the path (RFC 7617 §2.2). Digest: the part of the challenge's domain on this origin, or
+    /// the whole origin if there is no domain (RFC 7616 §3.3). Connections and proxies: everything.
     private static func prefixes(of space: ProtectionSpace, _ digest: DigestChallenge?, at url: URL) -> [String] {
         guard space.party == .server else { return [] }
         switch space.scheme {

@@ -22,8 +22,8 @@ enum CacheFields {
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
-    /// The stored head after a 304 that arrived at `received`: its fields replace the stored ones, except for those that describe the stored
-    /// body.
+    /// The stored head after a 304 that arrived at `received`: its fields replace the stored ones, except for those that describe the
+    /// stored body.
     static func updated(_ head: ResponseHead, with update: ResponseHead, received: Date) -> ResponseHead {
         let excepted = unstorable(in: update).union(bodyFields)
         var news = update.removing(excepted).fields

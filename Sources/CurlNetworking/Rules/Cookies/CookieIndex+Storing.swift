@@ -149,8 +149,8 @@ extension CookieIndex {
 }
 
 extension StoredCookie {
-    /// Whether `new`, set over http by a related domain, would overwrite or shadow this secure cookie. A cookie for a path further up may be
-    /// set (RFC 6265bis §5.7).
+    /// Whether `new`, set over http by a related domain, would overwrite or shadow this secure cookie. A cookie for a path further up may
+    /// be set (RFC 6265bis §5.7).
     fileprivate func isProtected(from new: StoredCookie) -> Bool {
         key.name == new.key.name && CookieMatching.path(new.key.path, matches: key.path)
     }

@@ -1,7 +1,7 @@
 /// The changes that have yet to be written to a storage, at most one for each cookie. A value.
 ///
-/// Changes are written in batches. A batch consists of the changes noted when it begins, in order. A change noted later replaces the earlier
-/// one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
+/// Changes are written in batches. A batch consists of the changes noted when it begins, in order. A change noted later replaces the
+/// earlier one for its cookie if that hasn't been written yet, and otherwise goes into the next batch.
 struct PendingCookieWrites {
     private struct Noted {
         /// The change's place in its batch: that of the earliest change it replaces.

@@ -1,7 +1,7 @@
 import Foundation
 
-// Errors reported by a program's own protocol class. The task completes with exactly that error, whatever its type. Internally all tasks fail
-// with a URLError, so it is wrapped in one.
+// Errors reported by a program's own protocol class. The task completes with exactly that error, whatever its type. Internally all tasks
+// fail with a URLError, so it is wrapped in one.
 
 extension URLError {
     private static let reportedKey = "CurlNetworkingReportedError"

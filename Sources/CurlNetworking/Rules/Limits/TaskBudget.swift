@@ -2,15 +2,15 @@ import Foundation
 
 /// How often a task may start over before it fails, so that every task ends, whatever the server does.
 ///
-/// Each limit is well above what an honest server needs, including redirects to other hosts. Nothing is ever refunded, and what a server merely
-/// claims earns nothing.
+/// Each limit is well above what an honest server needs, including redirects to other hosts. Nothing is ever refunded, and what a server
+/// merely claims earns nothing.
 struct TaskBudget: Equatable, Sendable {
     /// Redirects, as in the Fetch standard (HTTP-redirect fetch). Apple documents 16.
     static let redirects = 20
     /// Handshakes that stop to ask the delegate. Each of 21 hosts can cause two: for its certificate and for the client's.
     static let handshakes = 50
-    /// Challenges by servers and proxies, including those answered without asking. Each of 21 hosts, and the proxy on the way to it, can send
-    /// one.
+    /// Challenges by servers and proxies, including those answered without asking. Each of 21 hosts, and the proxy on the way to it, can
+    /// send one.
     static let challenges = 50
     /// Requests sent again because their connection was dead: on another connection, then on one of their own.
     static let replays = 2

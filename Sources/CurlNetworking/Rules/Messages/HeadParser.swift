@@ -2,8 +2,8 @@ import Foundation
 
 /// Assembles a response's head from the lines that libcurl delivers.
 ///
-/// libcurl has checked the syntax of HTTP/1, and turns HTTP/2's fields into lines. Informational responses (1xx) also end with an empty line
-/// and are collected separately. Lines after the head are trailers, which are counted and ignored.
+/// libcurl has checked the syntax of HTTP/1, and turns HTTP/2's fields into lines. Informational responses (1xx) also end with an empty
+/// line and are collected separately. Lines after the head are trailers, which are counted and ignored.
 struct HeadParser {
     private var statusLine: StatusLine?
     /// Those after the status line.

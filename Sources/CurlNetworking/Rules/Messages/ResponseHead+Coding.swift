@@ -14,8 +14,8 @@ extension ResponseHead {
         case tooMany(Int)
     }
 
-    /// How to decode this body. A part (206) that isn't known to begin where the coded data does can't be decoded, and is delivered as it is
-    /// (RFC 9110 §14.2).
+    /// How to decode this body. A part (206) that isn't known to begin where the coded data does can't be decoded, and is delivered as it
+    /// is (RFC 9110 §14.2).
     var contentCoding: Coding {
         let coding = namedCoding
         guard coding != .none, status == 206, contentRange?.bytes?.lowerBound != 0 else { return coding }

@@ -12,8 +12,8 @@ enum HostSpelling {
         return ascii(host).map { withoutShortForms($0.lowercased()) }
     }
 
-    /// The address that `name`, in lower case and ASCII, is to the resolver or to libcurl (since 7.77), which both read "127.1", "0x7f.1" and
-    /// "2130706433" as 127.0.0.1. Other names, and addresses in their usual form, are returned unchanged.
+    /// The address that `name`, in lower case and ASCII, is to the resolver or to libcurl (since 7.77), which both read "127.1", "0x7f.1"
+    /// and "2130706433" as 127.0.0.1. Other names, and addresses in their usual form, are returned unchanged.
     static func withoutShortForms(_ name: String) -> String {
         guard name.utf8.first?.isASCIIDigit ?? false, !NameRules.isAddress(name) else { return name }
         return IPAddress.ipv4(name) ?? CurlLibrary.numericHost(name)
@@ -56,8 +56,8 @@ enum HostSpelling {
         return mapped.utf8.allSatisfy(isUnreserved) ? mapped : nil
     }
 
-    /// In bytes of ASCII (RFC 1035 §2.3.4), for which there are at most four times as many of UTF-8. A longer name doesn't exist, and comparing
-    /// it with cookies' domains or host patterns, or finding its ASCII form, could keep a thread busy for seconds.
+    /// In bytes of ASCII (RFC 1035 §2.3.4), for which there are at most four times as many of UTF-8. A longer name doesn't exist, and
+    /// comparing it with cookies' domains or host patterns, or finding its ASCII form, could keep a thread busy for seconds.
     static let maximumLength = 255
 
     /// RFC 3986 §2.3. libcurl takes no other characters in a host.

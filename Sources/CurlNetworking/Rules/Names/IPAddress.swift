@@ -23,8 +23,8 @@ struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress {
-    /// The IPv4 address that `host` is to the resolver, which reads "127.1", "0x7f.0.0.1" and "2130706433" as 127.0.0.1 (inet_aton(3)), with
-    /// or without a trailing dot; nil if it is a name.
+    /// The IPv4 address that `host` is to the resolver, which reads "127.1", "0x7f.0.0.1" and "2130706433" as 127.0.0.1 (inet_aton(3)),
+    /// with or without a trailing dot; nil if it is a name.
     static func ipv4(_ host: String) -> String? {
         // The function ignores what follows white space.
         guard host.utf8.allSatisfy({ $0 > 0x20 }) else { return nil }

@@ -60,7 +60,8 @@ struct Origin: Hashable, Sendable {
         self.init(scheme: scheme, host: host, port: port)
     }
 
-    /// Whether `text` is a URL of this origin, without user name, in which the host is spelled as here. False for some that are, such as FTP's.
+    /// Whether `text` is a URL of this origin, without user name, in which the host is spelled as here. False for some that are, such as
+    /// FTP's.
     func begins(_ text: String) -> Bool {
         var (text, host) = (text, host)
         return text.withUTF8 { bytes in

@@ -21,8 +21,8 @@ enum UnixSocketURL {
     /// The name of the socket in HTTP and TLS: in `Host` and in the certificate.
     static let authority = "localhost"
 
-    /// The target of a redirect from `base`. A server on a socket knows itself only by the name in `Host`, so in its redirects that name means
-    /// the same socket.
+    /// The target of a redirect from `base`. A server on a socket knows itself only by the name in `Host`, so in its redirects that name
+    /// means the same socket.
     static func redirected(to target: URL, from base: URL) -> URL {
         guard let from = Origin(base), from.isUnixSocket, let to = Origin(target),
             to.scheme == from.scheme.transport, to.host == authority, to.port == to.scheme.defaultPort,

@@ -58,8 +58,8 @@ enum RedirectPolicy {
         answer.url?.scheme?.lowercased() == refused.url?.scheme?.lowercased()
     }
 
-    /// The request for a redirect to `next` that a program's own protocol class reports. Credentials copied from the previous request aren't
-    /// sent to another origin; those that the class set itself are.
+    /// The request for a redirect to `next` that a program's own protocol class reports. Credentials copied from the previous request
+    /// aren't sent to another origin; those that the class set itself are.
     static func reported(_ next: URLRequest, from request: URLRequest?, count: Int) throws(URLError) -> URLRequest {
         guard count < TaskBudget.redirects else {
             throw .tooManyRedirects(request?.url)

@@ -76,7 +76,8 @@ enum ReplayPolicy {
         return isLossOfResponse(failure) || failure.code == .partialFile
     }
 
-    /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another protocol.
+    /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another
+    /// protocol.
     static func isSilence(_ error: URLError?) -> Bool {
         error.map { [.networkConnectionLost, .secureConnectionFailed, .cannotParseResponse].contains($0.code) } ?? false
     }

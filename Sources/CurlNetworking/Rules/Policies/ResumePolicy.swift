@@ -106,8 +106,8 @@ enum ResumePolicy {
         return a == b
     }
 
-    /// A server need not repeat the validator, but must not send another: it was asked for the rest of this representation alone. An FTP server
-    /// wasn't, so it has to. A response that was validated by its date had no tag.
+    /// A server need not repeat the validator, but must not send another: it was asked for the rest of this representation alone. An FTP
+    /// server wasn't, so it has to. A response that was validated by its date had no tag.
     private static func hasSameValidator(_ head: ResponseHead, _ resumption: Resumption) -> Bool {
         switch resumption.validator {
         case .entityTag(let tag): head["ETag"].map { $0 == tag } ?? true

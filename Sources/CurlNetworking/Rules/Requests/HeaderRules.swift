@@ -31,8 +31,8 @@ enum HeaderRules {
     }
 
     /// The request with each field once: the stock type takes several names that differ only in case, and then finds, replaces and removes
-    /// one of them, a different one in each process. The first in ASCII order counts. A request without a URL stays as it is: its task fails,
-    /// and Foundation traps on a change.
+    /// one of them, a different one in each process. The first in ASCII order counts. A request without a URL stays as it is: its task
+    /// fails, and Foundation traps on a change.
     static func withoutDoubles(_ request: URLRequest) -> URLRequest {
         guard let fields = request.allHTTPHeaderFields, fields.count > 1, hasDoubles(fields.keys), request.url != nil
         else { return request }

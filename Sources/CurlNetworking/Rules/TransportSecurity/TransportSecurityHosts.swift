@@ -117,8 +117,8 @@ struct TransportSecurityHosts: Equatable, Sendable {
 
     // MARK: - The file
 
-    /// Reads the format of `text(now:)`, libcurl and curl, in UTF-8. Invalid lines are skipped. Text that isn't ours costs little time, however
-    /// long it is, and no memory.
+    /// Reads the format of `text(now:)`, libcurl and curl, in UTF-8. Invalid lines are skipped. Text that isn't ours costs little time,
+    /// however long it is, and no memory.
     init(_ text: UnsafeRawBufferPointer, now: Date) {
         var rest = text
         var count = 0

@@ -16,7 +16,8 @@ enum UploadField {
         ["Upload-", "Tus-"].contains { name.hasPrefixIgnoringASCIICase($0) }
     }
 
-    /// Whether the field of a request is about its body or is a condition on it: in requests to the upload's own resource it would be wrong.
+    /// Whether the field of a request is about its body or is a condition on it: in requests to the upload's own resource it would be
+    /// wrong.
     static func describesBody(_ name: String) -> Bool {
         if ["Content-", "If-", "Upload-"].contains(where: { name.hasPrefixIgnoringASCIICase($0) }) { return true }
         return ["Transfer-Encoding", "Expect", "Range", "Digest", "Repr-Digest"].contains {
@@ -43,8 +44,8 @@ extension ResponseHead {
     /// The length of the whole, in bytes, as far as the server knows it.
     var uploadLength: Int64? { structuredInteger(UploadField.length) }
 
-    /// The largest body of a request that appends, in bytes; nil if the server doesn't say. The field is a dictionary (RFC 9651 §3.2), of whose
-    /// members with the same name the last one counts.
+    /// The largest body of a request that appends, in bytes; nil if the server doesn't say. The field is a dictionary (RFC 9651 §3.2), of
+    /// whose members with the same name the last one counts.
     var uploadAppendLimit: Int64? {
         let members = fields.filter { $0.name.isEqualIgnoringASCIICase(to: UploadField.limit) }
             .flatMap { $0.value.split(separator: ",") }

@@ -9,8 +9,8 @@ struct UploadResource: Codable, Equatable, Sendable {
         (self.url, self.version) = (url, version)
     }
 
-    /// The one that `head` offers in response to a request for `base`; nil for none. One at another origin isn't used: unlike with a redirect,
-    /// no delegate is asked whether the body may go there.
+    /// The one that `head` offers in response to a request for `base`; nil for none. One at another origin isn't used: unlike with a
+    /// redirect, no delegate is asked whether the body may go there.
     init?(offeredBy head: ResponseHead, to base: URL) {
         guard head.status == 104, let version = head.uploadVersion, let location = head["Location"],
             let url = URL(reference: location, relativeTo: base), let origin = Origin(base)
@@ -25,8 +25,8 @@ struct UploadResource: Codable, Equatable, Sendable {
         !["GET", "HEAD", "DELETE", "OPTIONS", "CONNECT", "TRACE"].contains(method)
     }
 
-    /// Whether a request for `url` may have led here without a redirect: the resource is at the same origin, or at the one where that request
-    /// goes once its host requires https. A background upload's request has credentials for no other.
+    /// Whether a request for `url` may have led here without a redirect: the resource is at the same origin, or at the one where that
+    /// request goes once its host requires https. A background upload's request has credentials for no other.
     func mayBelong(to url: URL) -> Bool {
         guard let own = Origin(url), let origin = Origin(self.url) else { return false }
         return origin == own || TransportSecurityHosts.secured(url).flatMap { Origin($0) } == origin

@@ -1,5 +1,5 @@
-/// A version of the IETF's draft on resumable uploads (draft-ietf-httpbis-resumable-upload), by its interoperability version. The server says
-/// in its 104 which one it speaks.
+/// A version of the IETF's draft on resumable uploads (draft-ietf-httpbis-resumable-upload), by its interoperability version. The server
+/// says in its 104 which one it speaks.
 enum UploadVersion: Int, Codable, Sendable, CaseIterable {
     /// draft-01, spoken by iOS 17 and macOS 14.
     case v3 = 3

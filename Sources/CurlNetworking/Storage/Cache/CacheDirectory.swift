@@ -5,8 +5,8 @@ import Glibc
 /// The directory of a cache on disk: one file for each entry, with the entry's name.
 ///
 /// Several processes may use it at once, and any of them may be killed at any moment: readers always see complete entries (`AtomicFile`).
-/// Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory has mode 0700 and its files 0600; anything
-/// else isn't used. Every call may block.
+/// Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory has mode 0700 and its files 0600;
+/// anything else isn't used. Every call may block.
 final class CacheDirectory: Sendable {
     /// Identifies a version of an entry.
     struct FileIdentity: Equatable, Sendable {

@@ -104,7 +104,8 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
 
     // MARK: - Writing (any thread)
 
-    /// Callers wait, because programs look into the cache once they have the response. They don't wait for a subclass, which may wait for them.
+    /// Callers wait, because programs look into the cache once they have the response. They don't wait for a subclass, which may wait for
+    /// them.
     func store(_ response: StoredResponse, orWait completion: @escaping @Sendable () -> Void) -> Bool {
         guard enqueue(response), !isAlwaysAsked else { return false }
         writeQueue.async(execute: completion)

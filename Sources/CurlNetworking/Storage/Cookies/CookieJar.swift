@@ -11,8 +11,8 @@ protocol CookieJar: AnyObject, Sendable {
     /// The same, after all fields passed to `store` so far have been processed.
     func findCookieField(afterStoringFor url: URL, completion: @escaping @Sendable (String?) -> Void)
 
-    /// Stores the cookies in `fields`, the `Set-Cookie` fields of a response from `url`, that `policy` accepts. `completion` is called on any
-    /// queue, once look-ups find them.
+    /// Stores the cookies in `fields`, the `Set-Cookie` fields of a response from `url`, that `policy` accepts. `completion` is called on
+    /// any queue, once look-ups find them.
     func store(
         _ fields: [String],
         from url: URL,

@@ -3,11 +3,11 @@ import CurlNetworkingLocks
 
 /// A cookie storage as used by sessions: look-ups use an index in memory, and cookies of responses are written in batches.
 ///
-/// The stock storage goes through all its cookies for a look-up, writes its whole file for every change, and blocks readers meanwhile. So event
-/// loops and look-ups never wait for our writes: during a write, only the index is used. At other times the program may have changed the
-/// storage, which doesn't report changes, so a look-up first checks that the storage still has exactly the cookies in the index. If that is
-/// quick it is done on the loop, otherwise on the indexing queue, once for all waiting look-ups. One store serves all sessions with the same
-/// storage.
+/// The stock storage goes through all its cookies for a look-up, writes its whole file for every change, and blocks readers meanwhile. So
+/// event loops and look-ups never wait for our writes: during a write, only the index is used. At other times the program may have changed
+/// the storage, which doesn't report changes, so a look-up first checks that the storage still has exactly the cookies in the index. If
+/// that is quick it is done on the loop, otherwise on the indexing queue, once for all waiting look-ups. One store serves all sessions with
+/// the same storage.
 ///
 /// `@unchecked Sendable`: `shared` guards what any thread may use. The rest never changes, or is used on the indexing queue only. `storage`
 /// guards itself.
@@ -98,7 +98,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
         }
     }
 
-    /// The cookies that a request to `url` carries, in order; nil if it isn't an http or https URL. `completion` is called on the store's queue.
+    /// The cookies that a request to `url` carries, in order; nil if it isn't an http or https URL. `completion` is called on the store's
+    /// queue.
     func findCookies(for url: URL, completion: @escaping @Sendable ([StoredCookie]?) -> Void) {
         whenCurrent {
             guard let target = CookieTarget(url) else { return completion(nil) }
@@ -191,8 +192,8 @@ final class CookieStore: CookieJar, @unchecked Sendable {
 
     // MARK: - Storing
 
-    /// `completion` is called on the store's queue, once look-ups find the cookies and, if that doesn't take long, the program finds them in
-    /// the storage.
+    /// `completion` is called on the store's queue, once look-ups find the cookies and, if that doesn't take long, the program finds them
+    /// in the storage.
     func store(
         _ fields: [String],
         from url: URL,

@@ -5,8 +5,8 @@ import CurlNetworkingLocks
 
 /// Removes the files of downloads whose process was killed, or exited, before they were complete or their delegates had been told of them.
 ///
-/// Such a file has the name `TemporaryName.active` and is a `LockedFile`, so the next process that downloads to the directory can tell that it
-/// is abandoned. Files named by resume data, or handed over to a program, have another name and are never touched.
+/// Such a file has the name `TemporaryName.active` and is a `LockedFile`, so the next process that downloads to the directory can tell that
+/// it is abandoned. Files named by resume data, or handed over to a program, have another name and are never touched.
 enum AbandonedFiles {
     private static let visited = Mutex<Set<String>>([])
 

@@ -5,7 +5,8 @@ import Glibc
 
 /// The private temporary file that a download is written to.
 ///
-/// A `LockedFile` with an unguessable name: see `AbandonedFiles`. Used by one thread at a time. Must be ended with one of `finish()`, `keep()` and `remove()`.
+/// A `LockedFile` with an unguessable name: see `AbandonedFiles`. Used by one thread at a time. Must be ended with one of `finish()`,
+/// `keep()` and `remove()`.
 final class DownloadFile {
     private(set) var url: URL
     private var descriptor: Int32

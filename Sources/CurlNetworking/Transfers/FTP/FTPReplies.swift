@@ -111,8 +111,8 @@ struct FTPReplies {
 
     // MARK: - Lines
 
-    /// A complete reply: its code and the text of its last line. The text of earlier lines is ignored. To libcurl, every line with a code and a
-    /// space is a reply's last, whichever code it began with.
+    /// A complete reply: its code and the text of its last line. The text of earlier lines is ignored. To libcurl, every line with a code
+    /// and a space is a reply's last, whichever code it began with.
     private func reply(in line: UnsafeRawBufferPointer) -> (code: Int, text: String)? {
         guard line.count >= 4, line[3] == UInt8(ascii: " "), line[..<3].allSatisfy(\.isASCIIDigit),
             let code = Int(String(decoding: line[..<3], as: UTF8.self))

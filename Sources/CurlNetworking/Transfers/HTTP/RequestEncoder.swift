@@ -60,8 +60,8 @@ enum RequestEncoder {
         return lines
     }
 
-    /// Without the white space around the value, which isn't part of it (RFC 9110 §5.5): over HTTP/2, servers treat it as an error (RFC 9113
-    /// §8.2.1).
+    /// Without the white space around the value, which isn't part of it (RFC 9110 §5.5): over HTTP/2, servers treat it as an error (RFC
+    /// 9113 §8.2.1).
     private static func line(_ field: HeaderField) -> String {
         let value = Substring(field.value).trimmed
         // To libcurl, "Name:" means "don't send it", even if what C calls white space follows.
@@ -132,8 +132,8 @@ enum RequestEncoder {
     /// The URL as libcurl gets it, with the host as `origin` spells it, except for the case of letters, and the user name and password that
     /// it contained (RFC 3986 §3.2.1).
     ///
-    /// libcurl would decode and map a host in its own way, which depends on the process's locale: perhaps to another host than the one for which
-    /// everything here, from pins to proxies, was decided.
+    /// libcurl would decode and map a host in its own way, which depends on the process's locale: perhaps to another host than the one for
+    /// which everything here, from pins to proxies, was decided.
     static func transportURL(
         of url: URL,
         at origin: Origin

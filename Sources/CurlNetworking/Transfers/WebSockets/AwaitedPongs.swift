@@ -11,8 +11,8 @@ struct AwaitedPongs<Waiter> {
         return withUnsafeBytes(of: last.bigEndian) { Array($0) }
     }
 
-    /// Removes and returns the callers whose pings a pong with that payload answers: its ping's sender and those before it (RFC 6455 §5.5.3).
-    /// None if it answers no ping.
+    /// Removes and returns the callers whose pings a pong with that payload answers: its ping's sender and those before it (RFC 6455
+    /// §5.5.3). None if it answers no ping.
     mutating func answered(by payload: [UInt8]) -> [Waiter] {
         guard payload.count == 4 else { return [] }
         let number = payload.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }

@@ -111,7 +111,8 @@ struct UploadRig: Sendable {
     ///   - content: What is uploaded.
     ///   - heldAt: How much the server takes of the first request: then it keeps silent.
     ///   - heldAgainAt: The same for the second request with a part of the body.
-    ///   - cuts: Where later connections are reset, once the task knows that it can be resumed: a reset takes with it what the task has not read.
+    ///   - cuts: Where later connections are reset, once the task knows that it can be resumed: a reset takes with it what the task has not
+    ///     read.
     ///   - offered: Says that, if the task isn't one of the rig's.
     ///   - limit: How much the server lets a request append, in bytes.
     ///   - handler: Answers instead of the upload, where it answers at all.

@@ -145,7 +145,8 @@ struct UploadResumeDataTests {
         #expect(offset >= 300_000 && last.record.value.streams == (kind == .stream ? [offset] : []))
     }
 
-    /// Two tasks go on with one upload. The server answers the first one's question only after the second has ended, and its files have gone.
+    /// Two tasks go on with one upload. The server answers the first one's question only after the second has ended, and its files have
+    /// gone.
     private func overtaken(
         _ kind: UploadRig.Kind,
         _ body: (URLSessionUploadTask, UploadDelegate, _ answers: Gate, UploadRig) async throws -> Void

@@ -4,8 +4,9 @@ import CurlNetworkingLoopbackServer
 import TestSupport
 import Testing
 
-/// Uploads to a server that offers to resume them, loses connections, refuses, and keeps silent. They are cancelled, paused or invalidated at
-/// random moments: while the server is asked, before it is asked again, while the rest is sent, while the delegate is asked for a stream.
+/// Uploads to a server that offers to resume them, loses connections, refuses, and keeps silent. They are cancelled, paused or invalidated
+/// at random moments: while the server is asked, before it is asked again, while the rest is sent, while the delegate is asked for a
+/// stream.
 @Suite("Resumable uploads that are interrupted at random moments", .timeLimit(.minutes(2)))
 struct UploadStormTests {
     @Test("Interrupted uploads end once each, go on where they left resume data, and leave no file behind")

@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 
-/// Downloads of a background session, from their creation until nothing is left of them: the agent has forgotten them, and their records are
-/// gone. Removing the files again is not measured.
+/// Downloads of a background session, from their creation until nothing is left of them: the agent has forgotten them, and their records
+/// are gone. Removing the files again is not measured.
 struct Background: Scenario {
     private let arguments: Arguments
     private let downloads: BackgroundDownloads

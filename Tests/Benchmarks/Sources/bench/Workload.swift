@@ -14,8 +14,8 @@ enum Measure: String, Codable {
     case cpuPerRequest = "CPU per request"
     /// The same, and the server's CPU with it.
     ///
-    /// Over loopback, the kernel does the work of both ends of a connection on the thread that happens to call it: where one side takes less,
-    /// the other may take that much more.
+    /// Over loopback, the kernel does the work of both ends of a connection on the thread that happens to call it: where one side takes
+    /// less, the other may take that much more.
     case cpuOfBothSides = "CPU of both sides per request"
     /// Microseconds of CPU per second in which nothing happens, or others do the work.
     case cpuPerSecond = "CPU per second"

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// Answers every connection with the same bytes, whatever it is asked, and closes it. On a Unix socket without a file, with a thread of its own.
+/// Answers every connection with the same bytes, whatever it is asked, and closes it. On a Unix socket without a file, with a thread of its
+/// own.
 final class ByteServer: Sendable {
     /// The socket's, in Linux's abstract namespace.
     let name = "bytes-\(UUID().uuidString)"

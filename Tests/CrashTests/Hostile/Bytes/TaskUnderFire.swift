@@ -2,8 +2,8 @@ import CurlNetworking
 import Foundation
 import Synchronization
 
-/// Whole tasks, whose server answers with bytes that somebody invented. Traps unless each task ends once, with a response or a `URLError`, and
-/// without waiting for its time-out: the server closes each connection.
+/// Whole tasks, whose server answers with bytes that somebody invented. Traps unless each task ends once, with a response or a `URLError`,
+/// and without waiting for its time-out: the server closes each connection.
 ///
 /// `make fuzz` gives it what libFuzzer invents; `HostileBytesTests` gives it what is in the corpus.
 final class TaskUnderFire: Sendable {

@@ -1,8 +1,8 @@
 import CurlNetworking
 import Foundation
 
-// `background URL FILE`: downloads to FILE in a background session, as a small program that is deployed with an agent, or that is its own agent
-// (with `OWN_AGENT`). The status, or the error's code and text, goes to standard error.
+// `background URL FILE`: downloads to FILE in a background session, as a small program that is deployed with an agent, or that is its own
+// agent (with `OWN_AGENT`). The status, or the error's code and text, goes to standard error.
 
 let environment = ProcessInfo.processInfo.environment
 if environment["OWN_AGENT"] != nil { CurlBackgroundAgent.runIfStartedAsAgent() }

@@ -2,8 +2,8 @@ import Foundation
 
 /// One reader of what others wrote, and what has to hold whatever they wrote.
 ///
-/// `make fuzz` gives it what libFuzzer invents; `FuzzCorpusTests` gives it everything in the corpus. It returns where all is well, and traps
-/// otherwise: that is what libFuzzer looks for.
+/// `make fuzz` gives it what libFuzzer invents; `FuzzCorpusTests` gives it everything in the corpus. It returns where all is well, and
+/// traps otherwise: that is what libFuzzer looks for.
 struct FuzzTarget: Sendable {
     /// The name of its folder in the corpus as well.
     let name: String
