@@ -35,6 +35,11 @@ struct InflateFunctions: Sendable {
         resetKeepingWindow = library.function("inflateResetKeep")
     }
 
+    /// nil if memory runs out.
+    func makeStream(_ window: Int32) -> ZlibStream? {
+        ZlibStream(end: end) { initialize($0, window, version(), $1) }
+    }
+
     /// One call of `inflate`. Returns zlib's code, and how many bytes it has used and written.
     func step(
         _ stream: Stream,
@@ -64,8 +69,7 @@ final class InflateStage: MemberStage {
     }
 
     private let functions: InflateFunctions
-    /// At a fixed address, since zlib keeps a pointer to it.
-    private let stream: InflateFunctions.Stream
+    private let stream: ZlibStream
     private let format: Format
     private var wrapper: Wrapper
     var position = MemberPosition.within
@@ -74,30 +78,15 @@ final class InflateStage: MemberStage {
     private static let zlibWindow: Int32 = 15
     private static let gzipWindow: Int32 = 15 + 16
     private static let rawWindow: Int32 = -15
-    private static let ok: Int32 = 0
-    private static let streamEnd: Int32 = 1
-    private static let needsDictionary: Int32 = 2
-    /// No progress was possible.
-    private static let bufferError: Int32 = -5
 
     init?(_ format: Format) {
         guard let functions = InflateFunctions.loaded else { return nil }
+        let window = format == .gzip ? Self.gzipWindow : Self.zlibWindow
+        guard let stream = functions.makeStream(window) else { return nil }
+        self.stream = stream
         self.functions = functions
         self.format = format
         wrapper = format == .gzip ? .known : .unknown(nil)
-        stream = .allocate(capacity: 1)
-        stream.initialize(to: clibcurl_zlib_stream())
-        let size = Int32(MemoryLayout<clibcurl_zlib_stream>.size)
-        let window = format == .gzip ? Self.gzipWindow : Self.zlibWindow
-        guard functions.initialize(stream, window, functions.version(), size) == Self.ok else {
-            stream.deallocate()
-            return nil
-        }
-    }
-
-    deinit {
-        _ = functions.end(stream)
-        stream.deallocate()
     }
 
     func decodeMember(
@@ -114,12 +103,12 @@ final class InflateStage: MemberStage {
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> (consumed: Int, produced: Int) {
-        let (code, consumed, produced) = functions.step(stream, input, into: output)
+        let (code, consumed, produced) = functions.step(stream.pointer, input, into: output)
         switch code {
-        case Self.ok, Self.bufferError: break
-        case Self.streamEnd: position = format == .gzip ? .between(.gzip) : .over
-        case Self.needsDictionary: throw DecodingFailure("it needs a dictionary")
-        default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
+        case ZlibStream.ok, ZlibStream.bufferError: break
+        case ZlibStream.streamEnd: position = format == .gzip ? .between(.gzip) : .over
+        case ZlibStream.needsDictionary: throw DecodingFailure("it needs a dictionary")
+        default: throw DecodingFailure(stream.pointer.pointee.msg, default: "zlib's error \(code)")
         }
         return (consumed, produced)
     }
@@ -129,7 +118,9 @@ final class InflateStage: MemberStage {
     }
 
     private func restart(_ window: Int32) throws(DecodingFailure) {
-        guard functions.reset(stream, window) == Self.ok else { throw DecodingFailure("zlib can't start again") }
+        guard functions.reset(stream.pointer, window) == ZlibStream.ok else {
+            throw DecodingFailure("zlib can't start again")
+        }
     }
 
     // MARK: - deflate

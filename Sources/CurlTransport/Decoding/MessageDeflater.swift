@@ -35,8 +35,7 @@ struct DeflateFunctions: Sendable {
 /// Compresses messages, each to whole blocks without an end of the stream (RFC 7692 §7.2.1), with zlib. A message may come in pieces.
 package final class MessageDeflater {
     private let functions: DeflateFunctions
-    /// At a fixed address, which zlib remembers.
-    private let stream: DeflateFunctions.Stream
+    private let stream: ZlibStream
     /// Whether no message refers back to earlier ones.
     private let forgets: Bool
 
@@ -46,8 +45,6 @@ package final class MessageDeflater {
     private static let memoryLevel: Int32 = 8
     private static let noFlush: Int32 = 0
     private static let syncFlush: Int32 = 2
-    private static let ok: Int32 = 0
-    private static let bufferError: Int32 = -5
 
     /// The length of the tail that ends each message and isn't sent.
     private static let tail = 4
@@ -58,29 +55,22 @@ package final class MessageDeflater {
     /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
         guard let functions = DeflateFunctions.loaded, (9...15).contains(windowBits) else { return nil }
+        let stream = ZlibStream(end: functions.end) { stream, size in
+            functions.initialize(
+                stream,
+                Self.defaultLevel,
+                Self.method,
+                -Int32(windowBits),
+                Self.memoryLevel,
+                0,
+                functions.version(),
+                size
+            )
+        }
+        guard let stream else { return nil }
+        self.stream = stream
         self.functions = functions
         self.forgets = forgets
-        stream = .allocate(capacity: 1)
-        stream.initialize(to: clibcurl_zlib_stream())
-        let code = functions.initialize(
-            stream,
-            Self.defaultLevel,
-            Self.method,
-            -Int32(windowBits),
-            Self.memoryLevel,
-            0,
-            functions.version(),
-            Int32(MemoryLayout<clibcurl_zlib_stream>.size)
-        )
-        guard code == Self.ok else {
-            stream.deallocate()
-            return nil
-        }
-    }
-
-    deinit {
-        _ = functions.end(stream)
-        stream.deallocate()
     }
 
     /// Compresses the next piece of a message, of less than 4 GiB. Returns the bytes to send so far; zlib may hold some back until the last
@@ -88,34 +78,34 @@ package final class MessageDeflater {
     package func deflate(_ piece: UnsafeRawBufferPointer, isLast: Bool = true) -> [UInt8]? {
         var output: [UInt8] = []
         var room = max(256, piece.count / 2)
-        stream.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
-        stream.pointee.avail_in = UInt32(piece.count)
+        stream.pointer.pointee.next_in = piece.bindMemory(to: UInt8.self).baseAddress
+        stream.pointer.pointee.avail_in = UInt32(piece.count)
         repeat {
             guard let next = step(isLast ? Self.syncFlush : Self.noFlush, after: output, upTo: room) else { return nil }
             output = next
             room = max(256, output.count)
             // Until all of the output has been written.
-        } while stream.pointee.avail_out == 0
+        } while stream.pointer.pointee.avail_out == 0
         guard isLast else { return output }
         guard output.count >= Self.tail else { return nil }
         output.removeLast(Self.tail)
         // An empty message is one empty block (RFC 7692 §7.2.3.6).
         if output.isEmpty { output = [0] }
-        if forgets { _ = functions.reset(stream) }
+        if forgets { _ = functions.reset(stream.pointer) }
         return output
     }
 
     /// Returns `output` followed by up to `size` bytes of zlib's output; nil if zlib fails.
     private func step(_ flush: Int32, after output: [UInt8], upTo size: Int) -> [UInt8]? {
         let room = UInt32(clamping: size)
-        var code = Self.ok
+        var code = ZlibStream.ok
         let longer = [UInt8](unsafeUninitializedCapacity: output.count + Int(room)) { buffer, count in
             _ = buffer.initialize(fromContentsOf: output)
-            stream.pointee.next_out = buffer.baseAddress.map { $0 + output.count }
-            stream.pointee.avail_out = room
-            code = functions.deflate(stream, flush)
-            count = output.count + Int(room - stream.pointee.avail_out)
+            stream.pointer.pointee.next_out = buffer.baseAddress.map { $0 + output.count }
+            stream.pointer.pointee.avail_out = room
+            code = functions.deflate(stream.pointer, flush)
+            count = output.count + Int(room - stream.pointer.pointee.avail_out)
         }
-        return code == Self.ok || code == Self.bufferError ? longer : nil
+        return code == ZlibStream.ok || code == ZlibStream.bufferError ? longer : nil
     }
 }

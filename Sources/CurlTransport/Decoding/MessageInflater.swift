@@ -10,40 +10,25 @@ package final class MessageInflater {
     }
 
     private let functions: InflateFunctions
-    /// At a fixed address, which zlib remembers.
-    private let stream: InflateFunctions.Stream
+    private let stream: ZlibStream
     private let windowBits: Int32
     /// Whether messages don't refer back to earlier ones.
     private let forgets: Bool
     /// Whether the data inflated so far ends with a block.
     private var isBetweenBlocks = false
 
-    private static let ok: Int32 = 0
-    private static let streamEnd: Int32 = 1
-    /// There was nothing to do.
-    private static let bufferError: Int32 = -5
-
     /// - Parameters:
     ///   - windowBits: From 8 to 15: the other side refers back no further than 2 to the power of this.
     ///   - forgets: Whether the other side encodes each message independently.
     /// - Returns: nil without zlib, or if memory runs out.
     package init?(windowBits: Int, forgets: Bool) {
-        guard let functions = InflateFunctions.loaded, (8...15).contains(windowBits) else { return nil }
+        guard let functions = InflateFunctions.loaded, (8...15).contains(windowBits),
+            let stream = functions.makeStream(-Int32(windowBits))
+        else { return nil }
+        self.stream = stream
         self.functions = functions
         self.forgets = forgets
         self.windowBits = -Int32(windowBits)
-        stream = .allocate(capacity: 1)
-        stream.initialize(to: clibcurl_zlib_stream())
-        let size = Int32(MemoryLayout<clibcurl_zlib_stream>.size)
-        guard functions.initialize(stream, self.windowBits, functions.version(), size) == Self.ok else {
-            stream.deallocate()
-            return nil
-        }
-    }
-
-    deinit {
-        _ = functions.end(stream)
-        stream.deallocate()
     }
 
     /// Whether zlib is installed.
@@ -54,18 +39,18 @@ package final class MessageInflater {
         _ input: inout UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(DecodingFailure) -> Step {
-        let (code, consumed, produced) = functions.step(stream, input, into: output)
+        let (code, consumed, produced) = functions.step(stream.pointer, input, into: output)
         input = UnsafeRawBufferPointer(rebasing: input.dropFirst(consumed))
         switch code {
-        case Self.ok, Self.bufferError: break
+        case ZlibStream.ok, ZlibStream.bufferError: break
         // A sender may end its stream with a message, and then begin another (RFC 7692 §7.2.3.4).
-        case Self.streamEnd: try restart(keepingWindow: !forgets)
-        default: throw DecodingFailure(stream.pointee.msg, default: "zlib's error \(code)")
+        case ZlibStream.streamEnd: try restart(keepingWindow: !forgets)
+        default: throw DecodingFailure(stream.pointer.pointee.msg, default: "zlib's error \(code)")
         }
         let isStuck = consumed == 0 && produced == 0
         // A call that does nothing also changes `data_type`.
-        if !isStuck { isBetweenBlocks = stream.pointee.data_type == Self.betweenBlocks }
-        return Step(produced: produced, isDone: isStuck || input.isEmpty && stream.pointee.avail_out > 0)
+        if !isStuck { isBetweenBlocks = stream.pointer.pointee.data_type == Self.betweenBlocks }
+        return Step(produced: produced, isDone: isStuck || input.isEmpty && stream.pointer.pointee.avail_out > 0)
     }
 
     /// zlib's `data_type` when all blocks are complete and no bits are left over. https://www.zlib.net/manual.html (`Z_BLOCK`)
@@ -80,10 +65,10 @@ package final class MessageInflater {
     private func restart(keepingWindow: Bool) throws(DecodingFailure) {
         let code =
             if keepingWindow, let resetKeeping = functions.resetKeepingWindow {
-                resetKeeping(stream)
+                resetKeeping(stream.pointer)
             } else {
-                functions.reset(stream, windowBits)
+                functions.reset(stream.pointer, windowBits)
             }
-        guard code == Self.ok else { throw DecodingFailure("zlib can't start again") }
+        guard code == ZlibStream.ok else { throw DecodingFailure("zlib can't start again") }
     }
 }

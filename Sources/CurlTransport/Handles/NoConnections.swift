@@ -7,26 +7,18 @@ import CCurlNetworkingLibcurl
 /// connections, that takes several times as long as the rest of a request. But libcurl also forgets a connection that it is asked for and
 /// doesn't find, and it looks for it in the cache that the handle shares with others, if there is one.
 final class NoConnections {
-    private let handle: UnsafeMutableRawPointer
+    private let share: CurlShare
 
     /// nil if libcurl is out of memory.
     init?() {
-        guard let handle = curl_share_init() else { return nil }
-        guard clibcurl_share_data(handle, CURL_LOCK_DATA_CONNECT) == CURLSHE_OK else {
-            curl_share_cleanup(handle)
-            return nil
-        }
-        self.handle = handle
-    }
-
-    deinit {
-        curl_share_cleanup(handle)
+        guard let share = CurlShare(of: CURL_LOCK_DATA_CONNECT) else { return nil }
+        self.share = share
     }
 
     /// Called when libcurl has reported the end of a transfer, and before its handle leaves the multi.
     func replaceConnection(of easy: EasyHandle) {
         // A handle shares with one at a time; its TLS sessions have been stored by now.
-        guard clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, handle) == CURLE_OK else { return }
+        guard clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, share.handle) == CURLE_OK else { return }
         easy.tlsSessions = nil
         _ = easy.info.activeSocket
         _ = clibcurl_easy_set_pointer(easy.handle, CURLOPT_SHARE, nil)

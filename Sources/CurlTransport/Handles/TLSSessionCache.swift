@@ -6,20 +6,13 @@ import CCurlNetworkingLibcurl
 /// scratch, and FTP servers that require data connections to resume the control connection's session would refuse those of a second
 /// transfer. So the handles share a cache (https://curl.se/libcurl/c/CURLSHOPT_SHARE.html).
 final class TLSSessionCache {
-    let handle: UnsafeMutableRawPointer
+    private let share: CurlShare
+    fileprivate var handle: UnsafeMutableRawPointer { share.handle }
 
     /// nil if libcurl is out of memory.
     init?() {
-        guard let handle = curl_share_init() else { return nil }
-        guard clibcurl_share_data(handle, CURL_LOCK_DATA_SSL_SESSION) == CURLSHE_OK else {
-            curl_share_cleanup(handle)
-            return nil
-        }
-        self.handle = handle
-    }
-
-    deinit {
-        curl_share_cleanup(handle)
+        guard let share = CurlShare(of: CURL_LOCK_DATA_SSL_SESSION) else { return nil }
+        self.share = share
     }
 }
 
