@@ -29,7 +29,7 @@ struct HeadParser {
     enum Event {
         case incomplete
         case complete(ResponseHead)
-        /// Too large, with too many fields, or without a clear length of the body; or trailers that are too large.
+        /// Too large, with too many fields or lines that are none, or without a clear length of the body; or trailers that are too large.
         case malformed
         /// Without a status line.
         case unparsable

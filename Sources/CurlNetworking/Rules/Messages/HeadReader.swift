@@ -2,15 +2,6 @@ import Foundation
 
 /// Finds a response's head in bytes as they arrive (RFC 9112 §2.2), on connections where libcurl doesn't, and refuses what libcurl refuses.
 struct HeadReader {
-    enum Event {
-        case incomplete
-        case complete(ResponseHead)
-        /// A line isn't a field, or is too large; there are too many fields; or the body's length is contradictory.
-        case malformed
-        /// Not a response.
-        case unparsable
-    }
-
     private var parser = HeadParser()
     /// The beginning of a line whose end has yet to come.
     private var line: [UInt8] = []
@@ -32,7 +23,7 @@ struct HeadReader {
     private static let longestLine = 300 * 1024
 
     /// Takes bytes until the head is complete; what follows it stays in `input`.
-    mutating func consume(_ input: inout UnsafeRawBufferPointer) -> Event {
+    mutating func consume(_ input: inout UnsafeRawBufferPointer) -> HeadParser.Event {
         while let end = input.firstIndex(of: UInt8(ascii: "\n")) {
             let count = input.distance(from: input.startIndex, to: end) + 1
             line.append(contentsOf: input.prefix(count))
@@ -45,18 +36,13 @@ struct HeadReader {
         return line.count > Self.longestLine ? .malformed : .incomplete
     }
 
-    private mutating func consumeLine() -> Event {
+    private mutating func consumeLine() -> HeadParser.Event {
         defer { line.removeAll(keepingCapacity: true) }
         size += line.count
         // A peer that doesn't speak HTTP/1 may never send an empty line.
         if case .statusLine = expected, !Self.versions.contains(where: { line.starts(with: $0) }) { return .unparsable }
         guard !line.contains(0), advance() else { return .malformed }
-        return switch line.withUnsafeBytes({ parser.consume(lines: $0) }) {
-        case .incomplete: .incomplete
-        case .complete(let head): .complete(head)
-        case .malformed: .malformed
-        case .unparsable: .unparsable
-        }
+        return line.withUnsafeBytes { parser.consume(lines: $0) }
     }
 
     private static let versions = ["HTTP/1.1 ".utf8, "HTTP/1.0 ".utf8]
