@@ -1,8 +1,7 @@
 import Foundation
 
-/// Everything a download needs to continue later, in this process or another: the content of the public API's resume data, a versioned
-/// property list. Data read back is untrusted.
-struct ResumeData: Codable, Equatable, Sendable {
+/// Everything a download needs to continue later, in this process or another.
+struct ResumeData: VersionedResumeData, Equatable, Sendable {
     private(set) var version = Self.currentVersion
     /// The task's own request, without its credentials, for the URL that it led to.
     let request: StoredRequest
@@ -13,10 +12,11 @@ struct ResumeData: Codable, Equatable, Sendable {
     /// The file that it was copied from, if the download is still running; not needed any more once this data is used.
     var superseded: PartialFile?
 
-    private static let currentVersion = 1
+    static let currentVersion = 1
+    static let name = "The resume data"
 
     /// Our resume data never comes near this size.
-    private static let limits = UntrustedPropertyList.Limits(bytes: 256 * 1024, containers: 16)
+    static let limits = UntrustedPropertyList.Limits(bytes: 256 * 1024, containers: 16)
 
     init(
         request: StoredRequest,
@@ -37,22 +37,7 @@ struct ResumeData: Codable, Equatable, Sendable {
 
     // MARK: - To bytes and back
 
-    /// nil if it couldn't be read back.
-    func encoded() -> Data? { isPlausible ? UntrustedPropertyList.encode(self, Self.limits) : nil }
-
-    /// Throws unless `data` is our resume data, of this version, and plausible.
-    init(decoding data: Data) throws(URLError) {
-        guard let decoded: Self = UntrustedPropertyList.decode(data, Self.limits) else {
-            throw Self.invalid("The resume data can't be read.")
-        }
-        guard decoded.version == Self.currentVersion else {
-            throw Self.invalid("The resume data's version \(decoded.version) is not supported.")
-        }
-        guard decoded.isPlausible else { throw Self.invalid("The resume data makes no sense.") }
-        self = decoded
-    }
-
-    private var isPlausible: Bool {
+    var isPlausible: Bool {
         StoredRequest.canName(request.url) && request.method == "GET" && partialFile.length >= 0
             && completeLength.map { $0 >= partialFile.length } ?? true
             && !validator.fieldValue.utf8.contains { $0 < 0x20 || $0 == 0x7f }
@@ -102,9 +87,5 @@ struct ResumeData: Codable, Equatable, Sendable {
     static func isFileThere(_ data: Data, in directory: URL) -> Bool {
         guard let partial = try? ResumeData(decoding: data).partialFile else { return false }
         return partial.isIn(directory) && partial.isThere()
-    }
-
-    private static func invalid(_ description: String) -> URLError {
-        URLError(.unsupportedURL, url: nil, description)
     }
 }

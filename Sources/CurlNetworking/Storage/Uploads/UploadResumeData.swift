@@ -1,8 +1,7 @@
 import Foundation
 
-/// Everything an upload needs to continue later, in this process or another: the content of the public API's resume data, a versioned
-/// property list. Data read back is untrusted.
-struct UploadResumeData: Codable, Equatable, Sendable {
+/// Everything an upload needs to continue later, in this process or another.
+struct UploadResumeData: VersionedResumeData, Equatable, Sendable {
     private(set) var version = Self.currentVersion
     /// The task's own request, without its credentials.
     var request: StoredRequest
@@ -15,10 +14,11 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     var length: Int64?
     var body: KeptBody
 
-    private static let currentVersion = 2
+    static let currentVersion = 2
+    static let name = "The upload's resume data"
 
     /// Room for a body as large as it may be, in Base64, and a request.
-    private static let limits = UntrustedPropertyList.Limits(bytes: 512 * 1024, containers: 16)
+    static let limits = UntrustedPropertyList.Limits(bytes: 512 * 1024, containers: 16)
 
     init(
         request: StoredRequest,
@@ -36,21 +36,7 @@ struct UploadResumeData: Codable, Equatable, Sendable {
         self.body = body
     }
 
-    func encoded() -> Data? { isPlausible ? UntrustedPropertyList.encode(self, Self.limits) : nil }
-
-    /// Throws unless `data` is our resume data, of this version, and plausible.
-    init(decoding data: Data) throws(URLError) {
-        guard let decoded: Self = UntrustedPropertyList.decode(data, Self.limits) else {
-            throw Self.invalid("The upload's resume data can't be read.")
-        }
-        guard decoded.version == Self.currentVersion else {
-            throw Self.invalid("The version \(decoded.version) of the upload's resume data is not supported.")
-        }
-        guard decoded.isPlausible else { throw Self.invalid("The upload's resume data makes no sense.") }
-        self = decoded
-    }
-
-    private var isPlausible: Bool {
+    var isPlausible: Bool {
         guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && StoredRequest.canName($0) }),
             HeaderRules.isToken(request.method), UploadResource.mayCreate(request.method), acknowledged >= 0,
             sent >= acknowledged, length.map({ $0 >= sent }) ?? true
@@ -59,10 +45,6 @@ struct UploadResumeData: Codable, Equatable, Sendable {
     }
 
     var destination: UploadDestination { UploadDestination(request: request.url, resource: resource.url) }
-
-    private static func invalid(_ description: String) -> URLError {
-        URLError(.unsupportedURL, url: nil, description)
-    }
 }
 
 /// An interrupted upload, ready to be continued by a task.
