@@ -15,7 +15,7 @@ protocol Deliverable: AnyObject, Sendable {
 /// messages to delegates, one per task, until the program has added something. On a concurrent queue, each task has its own operations, one
 /// at a time, so that a blocking handler delays no other task.
 final class DeliveryQueue: Sendable {
-    let operations: OperationQueue
+    private let keptOperations: ReleasedOffLoop<OperationQueue>
     private let ready = Mutex(DeliveryLine<Delivery>())
 
     /// A task with messages in its mailbox, which schedules only one delivery at a time.
@@ -32,8 +32,10 @@ final class DeliveryQueue: Sendable {
     }
 
     init(_ operations: OperationQueue) {
-        self.operations = operations
+        keptOperations = ReleasedOffLoop(operations)
     }
+
+    var operations: OperationQueue { keptOperations.value }
 
     func add(_ deliveries: [Delivery]) {
         guard operations.maxConcurrentOperationCount == 1 else {

@@ -21,7 +21,8 @@ protocol SessionMember: AnyObject, Sendable {
 final class SessionCore: @unchecked Sendable {
     // MARK: Never changes
 
-    let configuration: URLSessionConfiguration
+    /// Holds the storages, the values of additional header fields, and whatever else the program has set.
+    private let keptConfiguration: ReleasedOffLoop<URLSessionConfiguration>
     let settings: SessionSettings
     let pools: ConnectionPools
     let deliveryQueue: DeliveryQueue
@@ -81,7 +82,7 @@ final class SessionCore: @unchecked Sendable {
         delegate: (any URLSessionDelegate)?,
         delegateQueue: OperationQueue
     ) {
-        self.configuration = configuration
+        keptConfiguration = ReleasedOffLoop(configuration)
         self.settings = settings
         deliveryQueue = DeliveryQueue(delegateQueue)
         pools = ConnectionPools(settings, deliveryQueue: deliveryQueue)
@@ -94,6 +95,8 @@ final class SessionCore: @unchecked Sendable {
     deinit {
         close()
     }
+
+    var configuration: URLSessionConfiguration { keptConfiguration.value }
 
     var delegates: DelegateSet { shared.withLock { $0.delegates } }
 

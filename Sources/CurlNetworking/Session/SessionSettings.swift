@@ -40,11 +40,15 @@ final class SessionSettings: Sendable {
     let webSockets: CurlOptions.WebSocketOptions
     /// The version of resumable uploads that uploads offer; nil for none.
     let uploadVersion: UploadVersion?
-    /// nil for no cache.
-    let cache: (any CacheStore)?
-    let credentialStorage: URLCredentialStorage?
+    private let keptCache: ReleasedOffLoop<any CacheStore>?
+    private let keptCredentialStorage: ReleasedOffLoop<URLCredentialStorage>?
     /// True for the shared session, which also uses classes registered later.
     let consultsRegisteredProtocols: Bool
+
+    /// nil for no cache.
+    var cache: (any CacheStore)? { keptCache?.value }
+
+    var credentialStorage: URLCredentialStorage? { keptCredentialStorage?.value }
 
     /// Whether the program configures or traces transfers.
     var hasHooks: Bool { configureTransfer != nil || traceQueue != nil }
@@ -77,7 +81,7 @@ final class SessionSettings: Sendable {
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
         proxies = ProxyRules(curl.proxy, system: .system(for: configuration))
         protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)
-        credentialStorage = configuration.urlCredentialStorage
+        keptCredentialStorage = configuration.urlCredentialStorage.map(ReleasedOffLoop.init)
         temporaryDirectory = curl.temporaryDirectory
         dividesParts = configuration.dividesParts
         let cookies = configuration.httpCookieStorage.map(CookieStore.store(over:))
@@ -85,7 +89,7 @@ final class SessionSettings: Sendable {
         sentCookies = configuration.httpShouldSetCookies ? cookies : nil
         cookieAcceptPolicy = configuration.httpCookieAcceptPolicy
         storedCookies = cookieAcceptPolicy == .never ? nil : cookies
-        cache = configuration.urlCache.map(CacheStores.store(over:))
+        keptCache = configuration.urlCache.map { ReleasedOffLoop(CacheStores.store(over: $0)) }
         webSockets = curl.webSockets
         uploadVersion = curl.uploadInteropVersion.flatMap(UploadVersion.init)
     }

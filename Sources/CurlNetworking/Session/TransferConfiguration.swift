@@ -4,11 +4,13 @@ import struct Synchronization.Atomic
 
 /// A session's `configureTransfer`, and whether it has set trust. Any thread.
 final class TransferConfiguration: Sendable {
-    private let body: @Sendable (inout CurlTransfer, URLRequest) throws -> Void
+    typealias Body = @Sendable (inout CurlTransfer, URLRequest) throws -> Void
+
+    private let body: ReleasedOffLoop<Body>
     private let hasSetTrust = Atomic(false)
 
-    init(_ body: @escaping @Sendable (inout CurlTransfer, URLRequest) throws -> Void) {
-        self.body = body
+    init(_ body: @escaping Body) {
+        self.body = ReleasedOffLoop(body)
     }
 
     /// Whether the closure has set a trust option. Stored responses may then come from servers that the session's own transfers don't
@@ -18,7 +20,7 @@ final class TransferConfiguration: Sendable {
     /// Sets the program's options on a transfer for `request`. Returns their effect.
     func apply(to easy: EasyHandle, for request: URLRequest) throws -> OptionEffect {
         var transfer = CurlTransfer(easy)
-        try body(&transfer, request)
+        try body.value(&transfer, request)
         if transfer.effect == .trust { hasSetTrust.store(true, ordering: .relaxed) }
         return transfer.effect
     }

@@ -170,6 +170,9 @@ package final class EventLoop: @unchecked Sendable {
         dispatchPrecondition(condition: .onQueue(queue))
     }
 
+    /// Whether the caller is on an event loop, whichever it is. Any thread.
+    package static var isCurrent: Bool { DispatchQueue.getSpecific(key: current) != nil }
+
     // MARK: - Deadlines (loop only)
 
     /// `deadline` fires in the next round at the earliest, so that one that reschedules itself doesn't starve everything else.

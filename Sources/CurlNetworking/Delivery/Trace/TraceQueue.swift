@@ -4,7 +4,7 @@ import CurlNetworkingLocks
 /// Carries trace events to the program's handler: off the loop, in order, and never more than `limit` at once. One for each session. Any
 /// thread.
 final class TraceQueue: Sendable {
-    let trace: CurlOptions.Trace
+    private let keptTrace: ReleasedOffLoop<CurlOptions.Trace>
     let redaction: TraceRedaction?
     private let queue = DispatchQueue(label: "CurlNetworking.trace", target: .global(qos: .utility))
     private let state = Mutex(State())
@@ -34,10 +34,12 @@ final class TraceQueue: Sendable {
 
     /// `limit` is in bytes.
     init(_ trace: CurlOptions.Trace, limit: Int) {
-        self.trace = trace
+        keptTrace = ReleasedOffLoop(trace)
         self.limit = limit
         redaction = trace.redactsCredentials ? TraceRedaction(fields: trace.redactedFields) : nil
     }
+
+    var trace: CurlOptions.Trace { keptTrace.value }
 
     convenience init(_ trace: CurlOptions.Trace) {
         self.init(trace, limit: 4 << 20)

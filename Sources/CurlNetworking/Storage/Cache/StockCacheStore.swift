@@ -12,7 +12,8 @@ import CurlNetworkingLocks
 final class StockCacheStore: CacheStore, @unchecked Sendable {
     let revalidations = Revalidations()
     let pendingResponses = PendingResponses()
-    private let cache: URLCache
+    private let keptCache: ReleasedOffLoop<URLCache>
+    private var cache: URLCache { keptCache.value }
     /// A subclass may have its own logic, so it is always asked.
     private let isAlwaysAsked: Bool
     private let readQueue = DispatchQueue(label: "CurlNetworking.cache.read", qos: .utility)
@@ -48,7 +49,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     private static let stores = WeakTable<ObjectIdentifier, StockCacheStore>()
 
     private init(_ cache: URLCache) {
-        self.cache = cache
+        keptCache = ReleasedOffLoop(cache)
         isAlwaysAsked = type(of: cache) != URLCache.self
     }
 

@@ -12,7 +12,8 @@ import CurlNetworkingLocks
 /// `@unchecked Sendable`: `shared` guards what any thread may use. The rest never changes, or is used on the indexing queue only. `storage`
 /// guards itself.
 final class CookieStore: CookieJar, @unchecked Sendable {
-    let storage: HTTPCookieStorage
+    private let keptStorage: ReleasedOffLoop<HTTPCookieStorage>
+    var storage: HTTPCookieStorage { keptStorage.value }
 
     /// Parses `Set-Cookie` fields, one response after the other.
     private let parsing = DispatchQueue(label: "CurlNetworking.cookies.parsing", qos: .utility)
@@ -62,7 +63,7 @@ final class CookieStore: CookieJar, @unchecked Sendable {
     private static let stores = WeakTable<ObjectIdentifier, CookieStore>()
 
     private init(_ storage: HTTPCookieStorage) {
-        self.storage = storage
+        keptStorage = ReleasedOffLoop(storage)
     }
 
     /// The only store for `storage`.
