@@ -81,9 +81,11 @@ struct TaskMetrics: Sendable {
 // MARK: - The connection
 
 extension HopMetrics {
+    /// Whether the hop had a connection that an earlier one had opened, even if the request wasn't sent over it in the end, as when it was
+    /// kept off. Unix sockets have no addresses.
     var isReusedConnection: Bool {
-        guard let statistics else { return false }
-        return statistics.newConnections == 0 && statistics.requestStarted != nil
+        guard let statistics, statistics.newConnections == 0 else { return false }
+        return statistics.requestStarted != nil || statistics.remoteAddress != nil
     }
 
     /// The response as the task or its delegate got it, or would have got it.

@@ -90,6 +90,20 @@ struct HopMetricsTests {
         #expect(Self.time(hop.requestStart) == 40)
     }
 
+    @Test("A request that was kept off its kept connection, and never sent, had one that was used again")
+    func keptOff() throws {
+        let hop = try Self.hop("https://example.com/") {
+            ($0.newConnections, $0.requestStarted, $0.responseStarted) = (0, nil, nil)
+            ($0.responseHeadSize, $0.remoteAddress) = (0, "192.0.2.1")
+        }
+        #expect(hop.isReusedConnection)
+        let dates = [
+            hop.domainLookupStart, hop.domainLookupEnd, hop.connectStart, hop.connectEnd, hop.secureConnectionStart,
+            hop.secureConnectionEnd, hop.requestStart, hop.requestEnd, hop.responseStart, hop.responseEnd,
+        ]
+        #expect(dates.allSatisfy { $0 == nil })
+    }
+
     @Test("A hop that never came to a connection has not used one again")
     func unresolved() throws {
         var hop = HopMetrics(URLRequest(url: try Sample.url("http://example.com/")), start: Self.start)
