@@ -67,7 +67,10 @@ package struct ProxyAuthentication: Sendable, Equatable {
         let any = CLIBCURL_AUTH_BASIC | CLIBCURL_AUTH_DIGEST | (CurlLibrary.hasNTLM ? CLIBCURL_AUTH_NTLM : 0)
         switch scheme {
         case .basic: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_BASIC)
-        case .ntlm: try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_NTLM)
+        case .ntlm:
+            try easy.set(CURLOPT_PROXYAUTH, CLIBCURL_AUTH_NTLM)
+            try NTLMCredentials(user: user, password: password)
+                .apply(to: easy, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD)
         case .any: try easy.set(CURLOPT_PROXYAUTH, any)
         }
     }

@@ -168,7 +168,12 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
             easy.sharing.priorKnowledge = versionOverride == .joinsPriorKnowledge ? .joins : .begins
         }
         switch connectionAuthentication {
-        case .ntlm: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
+        case .ntlm:
+            try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
+            if let (user, password) = credentials {
+                try NTLMCredentials(user: user, password: password)
+                    .apply(to: easy, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
+            }
         case .negotiate: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
         case nil: break
         }

@@ -82,6 +82,45 @@ struct AuthenticationNTLMTests {
         #expect(data == Data("open PUT up".utf8))
     }
 
+    /// The answer in which the conversation ends, when `user` is let in; an error if there is none.
+    private static func answer(of user: String, _ password: String) async throws -> Data {
+        let server = try LoopbackServer { request in
+            switch NTLM.kind(request) {
+            case 1: .text("step", status: 401).header("WWW-Authenticate", "NTLM \(NTLM.question)")
+            case 3: .text("open")
+            default: .text("closed", status: 401).header("WWW-Authenticate", "NTLM")
+            }
+        }
+        defer { server.stop() }
+        let credential = URLCredential(user: user, password: password, persistence: .none)
+        let session = URLSession.forTest(
+            delegate: DecidingDelegate(onChallenge: { $0.answer(.useCredential, credential) })
+        )
+        defer { session.invalidateAndCancel() }
+        _ = try await session.data(from: server.url("/"))
+        return try #require(server.requests.last.flatMap(NTLM.message))
+    }
+
+    @Test(
+        "Names reach the server in UTF-16, not as bytes of UTF-8, and in capitals where their proof needs them",
+        arguments: [("jürgen", "jÜrgen"), ("ÅSA", "ÅSA"), ("straße", "straße"), ("bücher\\jürgen", "jÜrgen")]
+    )
+    func name(user: String, sent: String) async throws {
+        let answer = try await Self.answer(of: user, "geheim")
+        let name = Data(sent.utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] })
+        #expect(answer.range(of: name) != nil)
+    }
+
+    @Test(
+        "Names and passwords that libcurl can't express fail the task, which says so",
+        arguments: [("Łukasz", "secret"), ("user", "пароль"), ("aÿ", "secret")]
+    )
+    func inexpressible(user: String, password: String) async throws {
+        let error = await #expect(throws: URLError.self) { _ = try await Self.answer(of: user, password) }
+        #expect(error?.code == .userAuthenticationRequired)
+        #expect(error?.localizedDescription.contains("NTLM") == true)
+    }
+
     @Test("A refusal is put to the delegate again")
     func refused() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
