@@ -3,7 +3,8 @@ protocol RemoteTasks: AnyObject, Sendable {
     /// Calls `body` once it is known which tasks already exist, or at once if it is known.
     func afterAttaching(_ body: @escaping @Sendable () -> Void)
 
-    /// Calls `body` once the delegate has also been told of the tasks that ended before this process attached.
+    /// Does the same once the delegate has also been told of the ends of all tasks that aren't listed: those that ended before this process
+    /// attached, those that are cancelled, and those whose end is being delivered.
     func afterTelling(_ body: @escaping @Sendable () -> Void)
 
     /// Calls `body` once all tasks resumed so far will be run even if this process ends, or can't be run at all.

@@ -8,8 +8,15 @@ protocol SessionMember: AnyObject, Sendable {
     var identifier: Int { get }
     /// The public object; nil for a task that is completed or cancelled.
     var listedTask: URLSessionTask? { get }
+    /// The public object, for as long as an exit of this process would make the next one tell its delegate of the task; the same as
+    /// `listedTask` if no other process runs the task.
+    var untoldTask: URLSessionTask? { get }
     /// Whether the task is internal, and doesn't keep the session alive.
     var isHidden: Bool { get }
+}
+
+extension SessionMember {
+    var untoldTask: URLSessionTask? { listedTask }
 }
 
 /// A session's state: its tasks, its delegate, and its connection pools.
@@ -201,12 +208,6 @@ final class SessionCore: @unchecked Sendable {
         if let remote { remote.afterAttaching(body) } else { body() }
     }
 
-    /// Calls `body` once the list of tasks is complete, and the delegate has been told of the tasks that ended before this process
-    /// attached.
-    func afterTelling(_ body: @escaping @Sendable () -> Void) {
-        if let remote { remote.afterTelling(body) } else { body() }
-    }
-
     /// Calls `body` once the other process, if there is one, has recorded all tasks resumed so far.
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
         if let remote { remote.afterRecording(body) } else { body() }
@@ -291,20 +292,33 @@ final class SessionCore: @unchecked Sendable {
         Self.list(shared.withLock { $0.tasks }).filter { $0.engine?.isHidden != true }
     }
 
-    /// The tasks that are neither completed nor cancelled; upload tasks are not among the data tasks.
-    var tasksByKind: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
-        let tasks = tasks
+    /// Passes the same tasks to `body` on the delegate queue. In a background session, first waits until the delegate has been told of the
+    /// ends of all others. A task whose end follows is listed until the delegate has been told of that: if none is listed, none is left.
+    func listTasks(_ body: @escaping @Sendable ([URLSessionTask]) -> Void) {
+        guard let remote else { return deliveryQueue.addOperation { body(self.tasks) } }
+        remote.afterTelling {
+            self.deliveryQueue.addOperation { body(Self.list(self.shared.withLock { $0.tasks }, \.untoldTask)) }
+        }
+    }
+
+    /// Upload tasks are not among the data tasks.
+    static func byKind(
+        _ tasks: [URLSessionTask]
+    ) -> ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         let uploads = tasks.compactMap { $0 as? URLSessionUploadTask }
         let data = tasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
         return (data, uploads, tasks.compactMap { $0 as? URLSessionDownloadTask })
     }
 
-    private static func list(_ entries: [Int: TaskEntry]) -> [URLSessionTask] {
+    private static func list(
+        _ entries: [Int: TaskEntry],
+        _ task: (any SessionMember) -> URLSessionTask? = { $0.listedTask }
+    ) -> [URLSessionTask] {
         entries.sorted { $0.key < $1.key }.compactMap { _, entry in
             switch entry {
             case .created(let task): task
             case .released(let weak): weak.task
-            case .active(let member): member.listedTask
+            case .active(let member): task(member)
             case .reservation: nil
             }
         }

@@ -117,21 +117,21 @@ extension URLSession {
 
     /// The tasks that are neither completed nor cancelled, by kind.
     ///
-    /// In a background session, this doesn't wait until the delegate has been told of tasks that ended earlier, unlike
-    /// ``URLSession/getTasksWithCompletionHandler(_:)``.
+    /// In a background session, this doesn't wait until the delegate has been told of tasks that have ended: a program that exits when none
+    /// is left calls ``URLSession/getTasksWithCompletionHandler(_:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/tasks>
     public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
         get async {
             await withCheckedContinuation { continuation in core.afterAttaching { continuation.resume() } }
-            return core.tasksByKind
+            return SessionCore.byKind(core.tasks)
         }
     }
 
     /// All tasks that are neither completed nor cancelled.
     ///
-    /// In a background session, this doesn't wait until the delegate has been told of tasks that ended earlier, unlike
-    /// ``URLSession/getAllTasks(completionHandler:)``.
+    /// In a background session, this doesn't wait until the delegate has been told of tasks that have ended: a program that exits when none
+    /// is left calls ``URLSession/getAllTasks(completionHandler:)``.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/alltasks>
     public var allTasks: [URLSessionTask] {

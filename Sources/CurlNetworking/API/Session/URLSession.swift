@@ -187,7 +187,8 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes the tasks that are neither completed nor cancelled, by kind, to `completionHandler` on the delegate queue.
     ///
-    /// In a background session, this waits until the delegate has been told of tasks that ended earlier. See <doc:BackgroundSessions>.
+    /// In a background session, this waits until the delegate has been told of the ends of all other tasks. A task that ends meanwhile is
+    /// listed, even if the delegate is just being told of that. See <doc:BackgroundSessions>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/gettaskswithcompletionhandler(_:)>
     open func getTasksWithCompletionHandler(
@@ -195,11 +196,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             @escaping @Sendable ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask])
             -> Void
     ) {
-        core.afterTelling { [core] in
-            core.deliveryQueue.addOperation {
-                let (data, uploads, downloads) = core.tasksByKind
-                completionHandler(data, uploads, downloads)
-            }
+        core.listTasks { tasks in
+            let (data, uploads, downloads) = SessionCore.byKind(tasks)
+            completionHandler(data, uploads, downloads)
         }
     }
 
@@ -217,13 +216,12 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     /// Passes all tasks that are neither completed nor cancelled to `completionHandler` on the delegate queue.
     ///
-    /// In a background session, this waits until the delegate has been told of tasks that ended earlier. See <doc:BackgroundSessions>.
+    /// In a background session, this waits until the delegate has been told of the ends of all other tasks. A task that ends meanwhile is
+    /// listed, even if the delegate is just being told of that. See <doc:BackgroundSessions>.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/getalltasks(completionhandler:)>
     open func getAllTasks(completionHandler: @escaping @Sendable ([URLSessionTask]) -> Void) {
-        core.afterTelling { [core] in
-            core.deliveryQueue.addOperation { completionHandler(core.tasks) }
-        }
+        core.listTasks(completionHandler)
     }
 
     // MARK: - Data tasks

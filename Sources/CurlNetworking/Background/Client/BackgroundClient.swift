@@ -29,7 +29,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     var tasks = TaskLedger<BackgroundEngine>()
     /// New tasks, with their cookies, that wait for the agent to read earlier messages.
     private var unsubmitted: [(engine: BackgroundEngine, cookies: [StoredCookie])] = []
-    private var recordWaiters = RecordWaiters()
+    private var recordWaiters = TaskWaiters()
+    private var tellWaiters = TaskWaiters()
     var checkpoints = PendingAnswers<Void, Data?>()
     /// Requests to renew connections, each with whether the agent also forgets credentials.
     var renewals = PendingAnswers<Bool, Void>()
@@ -63,22 +64,16 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     // MARK: - Intents (any thread)
 
     func afterAttaching(_ body: @escaping @Sendable () -> Void) {
-        wait(for: .attached, body)
-    }
-
-    func afterTelling(_ body: @escaping @Sendable () -> Void) {
-        wait(for: .told, body)
-    }
-
-    private func wait(for moment: AttachWaiters.Moment, _ body: @escaping @Sendable () -> Void) {
         queue.async {
-            let isReached = self.attachWaiters.hasReached(moment, late: self.tasks.late)
-            if isReached { body() } else { self.attachWaiters.add(body, until: moment) }
+            if self.attachWaiters.isAttached { body() } else { self.attachWaiters.add(body) }
         }
     }
 
-    private func callAttachWaiters() {
-        for body in attachWaiters.takeReady(late: tasks.late) { body() }
+    func afterTelling(_ body: @escaping @Sendable () -> Void) {
+        afterAttaching {
+            let keys = Set(self.tasks.engines.filter { $0.listedTask == nil }.map(\.key))
+            if keys.isEmpty { body() } else { self.tellWaiters.add(body, until: keys) }
+        }
     }
 
     func afterRecording(_ body: @escaping @Sendable () -> Void) {
@@ -224,10 +219,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
                 channel.send(.acknowledge(key))
                 channel.flush()
             }
-            if areAllTold {
-                tellFinished()
-                callAttachWaiters()
-            }
+            if areAllTold { tellFinished() }
+            for body in tellWaiters.takeReady(after: key) { body() }
         }
     }
 
@@ -359,14 +352,14 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     /// It is known which tasks there are, or that no agent will say so. In that case the program is warned: `begin` has found records, or
     /// couldn't look for any, and the lists that it gets will lack their tasks.
     func attached(failing error: URLError? = nil) {
-        guard attachWaiters.noteAttached() else { return }
+        guard let waiting = attachWaiters.noteAttached() else { return }
         if let error {
             let name = identifier.debugDescription
             let text = "CurlNetworking: the tasks on record of the background session \(name) can't be listed"
             StandardError.write("\(text): \(error.localizedDescription)")
         }
         core?.letGo()
-        callAttachWaiters()
+        for body in waiting { body() }
     }
 
     func closeIfConfirmed() {

@@ -25,6 +25,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     private let endedUnattended: Bool
     var isHidden: Bool { false }
     var listedTask: URLSessionTask? { endedUnattended ? nil : shared.withLock { $0.listedTask } }
+    var untoldTask: URLSessionTask? { task }
 
     // MARK: Any thread
 

@@ -1,15 +1,14 @@
 import Foundation
 
-/// Calls that wait until the agent has recorded some tasks. A value.
-struct RecordWaiters {
+/// Calls that each wait for some tasks: until the agent has recorded them, or until the delegate has been told of their ends. A value.
+struct TaskWaiters {
     private var waiting: [(keys: Set<UUID>, body: @Sendable () -> Void)] = []
 
     mutating func add(_ body: @escaping @Sendable () -> Void, until keys: Set<UUID>) {
         waiting.append((keys, body))
     }
 
-    /// Nothing has to wait for the task's record any more: it exists, or the task is over. Removes and returns the calls that wait for no
-    /// other.
+    /// Nothing has to wait for the task any more. Removes and returns the calls that wait for no other.
     mutating func takeReady(after key: UUID) -> [@Sendable () -> Void] {
         guard !waiting.isEmpty else { return [] }
         for index in waiting.indices { waiting[index].keys.remove(key) }
