@@ -133,6 +133,20 @@ struct UploadReplayTests {
         #expect(server.requestCount == 3)
     }
 
+    @Test("The metrics of a body that is sent again count it twice")
+    func metrics() async throws {
+        let server = try fickleServer(.behindBody)
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).text == "first")
+        let request = URLRequest(server.url("/"), method: "PUT", body: Self.content)
+        let metrics = try await MetricsTests.metrics(of: request, in: session)
+        #expect(server.requestCount == 3)
+        let counts = metrics.transactionMetrics.map(\.countOfRequestBodyBytesSent)
+        #expect(counts.reduce(0, +) == 2 * Int64(Self.content.count))
+    }
+
     @Test("With a stream that can't be had again, a connection that dies under the body fails the task clearly")
     func deadConnectionUnderStream() async throws {
         let server = try fickleServer(.behindBody)

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import CurlNetworking
@@ -19,6 +20,16 @@ struct BodySendingTests {
         sending.starved()
         continues.append(sending.answered())
         #expect(continues == [false, true, false, true])
+    }
+
+    @Test("What is sent again after a rewind counts again for the metrics, and not for the progress")
+    func rewind() {
+        var sending = BodySending(DataBody(Data(count: 30)))
+        sending.took(20)
+        let isRewound = sending.rewind(to: 0)
+        #expect(isRewound && sending.count == 0 && sending.totalCount == 20)
+        sending.took(30)
+        #expect(sending.isComplete && sending.count == 30 && sending.totalCount == 50)
     }
 
     @Test("A refusal is taken once")

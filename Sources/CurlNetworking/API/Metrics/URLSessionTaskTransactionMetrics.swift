@@ -119,7 +119,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     /// The size of the request's head in HTTP/1.1 form; HTTP/2 compresses it.
     open var countOfRequestHeaderBytesSent: Int64 { hop.statistics?.requestHeadSize ?? 0 }
 
-    /// The size of the part of the request's body that was handed to the transport.
+    /// The number of the request body's bytes that were handed to the transport, including those that were sent in vain and then again.
     open var countOfRequestBodyBytesSent: Int64 { hop.sentBodySize }
 
     /// The size of the request's body before encoding; the same as that sent, since request bodies are never encoded.

@@ -16,8 +16,10 @@ struct BodySending {
     private(set) var body: (any RequestBody)?
     /// Whether there is one, and whether it is non-empty; valid even after it was closed.
     let (hasBody, hasContent): (Bool, Bool)
-    /// In bytes.
+    /// How far libcurl has got in the body, in bytes.
     private(set) var count: Int64 = 0
+    /// The same, with the bytes that were sent in vain and taken again.
+    private(set) var totalCount: Int64 = 0
     /// Whether libcurl has received all of it.
     private(set) var isComplete: Bool
     private(set) var wait = Wait.none
@@ -32,6 +34,7 @@ struct BodySending {
     mutating func took(_ length: Int) {
         wait = .none
         count += Int64(length)
+        totalCount += Int64(length)
         isComplete = length == 0 || count == body?.length
     }
 

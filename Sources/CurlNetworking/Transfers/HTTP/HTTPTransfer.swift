@@ -499,7 +499,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         meter.metrics.receivedBodySize = receiving.count
         guard let easy else { return }
         meter.metrics.head = receiving.head
-        meter.metrics.sentBodySize = sending.count
+        meter.metrics.sentBodySize = sending.totalCount
         meter.note(easy.info.statistics, arrived: receiving.arrivedCount, sentBody: sending.hasContent)
     }
 
