@@ -13,7 +13,8 @@ struct ImportStatement: Equatable {
         tokens.indices.compactMap { ImportStatement(at: $0, in: tokens) }
     }
 
-    /// nil unless the token at `index` is the keyword of an import.
+    /// nil unless the token at `index` is the keyword of an import that is a whole statement. Beside other code it may be anything: to the
+    /// lexer, a regular expression without number signs is code.
     private init?(at index: Int, in tokens: [Token]) {
         guard tokens[index].kind == .word, tokens[index].text == "import" else { return nil }
         if index > 0, tokens[index - 1].text == ".", tokens[index - 1].kind == .punctuation { return nil }
@@ -30,8 +31,15 @@ struct ImportStatement: Equatable {
             end += 2
         }
         let (start, attributes) = Self.attributes(before: index, in: tokens)
+        guard Self.isEnd(start, in: tokens), Self.isEnd(end, in: tokens) else { return nil }
         self.tokens = start..<end
         self.attributes = attributes
+    }
+
+    /// Whether a statement may end before the token at `index`.
+    private static func isEnd(_ index: Int, in tokens: [Token]) -> Bool {
+        guard index > 0, index < tokens.count else { return true }
+        return tokens[index].line > tokens[index - 1].line || tokens[index - 1].text == ";" || tokens[index].text == ";"
     }
 
     /// The attributes, and the start of the attributes and access level, before the token at `index`.

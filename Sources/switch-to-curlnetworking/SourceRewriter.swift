@@ -99,10 +99,16 @@ struct SourceRewriter {
         }
     }
 
-    /// Notes the lines that begin like imports of the stock module without being any, as far as can be told: regular expressions without
-    /// number signs, say, can look like the beginning of a comment.
+    /// Notes the lines that begin like imports of the stock module, or have one among other code, without being any, as far as can be told:
+    /// regular expressions without number signs, say, can look like the beginning of a comment.
     private mutating func noteOverlooked() {
-        let known = Set(imports.map { tokens[$0.module].line })
+        var known = Set(imports.map { tokens[$0.module].line })
+        for (keyword, module) in zip(tokens, tokens.dropFirst())
+        where keyword.kind == .word && keyword.text == "import" && module.text == Self.stock {
+            guard known.insert(module.line).inserted else { continue }
+            let text = "what looks like an import, in the middle of a line: left as it is"
+            findings.append(Finding(file: file, line: module.line, text: text))
+        }
         let lines = old.split(omittingEmptySubsequences: false) { ["\n", "\r", "\r\n"].contains($0) }
         for (index, line) in lines.enumerated() where !known.contains(index + 1) {
             guard line.drop(while: \.isWhitespace).hasPrefix("import \(Self.stock)") else { continue }

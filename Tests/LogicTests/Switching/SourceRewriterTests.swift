@@ -42,7 +42,10 @@ struct SourceRewriterTests {
             "let a = #\"\" import FoundationNetworking\"#", "let a = \"\\(f(\")\")) import FoundationNetworking\"",
             "let a = \"\\\"; import FoundationNetworking\"", "import FoundationNetworkingExtras",
             "import Extras.FoundationNetworking", "let a = FoundationNetworking.URLSession.shared", "import Foundation",
-            "print(a.import FoundationNetworking)", "", "import", "import class", "\"", "#", "/*", "`", "#\"",
+            "print(a.import FoundationNetworking)", "let a = s.contains(/import FoundationNetworking/)",
+            "let a = /import FoundationNetworking/", "let a = /b; import FoundationNetworking/",
+            "let a = /\n|@b import FoundationNetworking/", "/import FoundationNetworking/.b()", "", "import",
+            "import class", "\"", "#", "/*", "`", "#\"",
         ]
     )
     func lookalikes(text: String) {
@@ -175,6 +178,17 @@ struct SourceRewriterTests {
         #expect(
             findings.map(\.description)
                 == ["A.swift:2: an import within what looks like a comment or a string: left as it is"]
+        )
+    }
+
+    @Test("What looks like an import in the middle of a line is named, once for each line")
+    func withinLine() {
+        let code = "let a = [/import FoundationNetworking/, /import FoundationNetworking/]\n"
+        let result = SourceRewriter("import FoundationNetworking\n" + code, file: "A.swift")
+        #expect(result.text == "import CurlNetworking\n" + code)
+        #expect(
+            result.findings.map(\.description)
+                == ["A.swift:2: what looks like an import, in the middle of a line: left as it is"]
         )
     }
 
