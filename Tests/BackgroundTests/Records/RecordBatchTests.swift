@@ -62,6 +62,32 @@ struct RecordBatchTests {
         #expect(identifiers == [1, 2, 3, 4])
     }
 
+    @Test("The metrics of earlier attempts are read back, and left out of a record that is too long with them")
+    func metrics() throws {
+        var task = try stored()[0]
+        // Leaves room for 100,000 bytes.
+        let body = Data(count: (FrameReader.maximumLength - 100_000) / 4 * 3)
+        task.record.submission.request.body = body
+        func attempt(fieldLength: Int) throws -> MetricsDescription {
+            var request = task.record.submission.request.request
+            request.setValue(String(repeating: "a", count: fieldLength), forHTTPHeaderField: "X-Long")
+            let interval = DateInterval(start: Date(), duration: 1)
+            return MetricsDescription(
+                TaskMetrics(hops: [HopMetrics(request)], interval: interval, redirectCount: 0)
+            )
+        }
+        for _ in 0..<2 { task.record.add(try attempt(fieldLength: 10)) }
+        try task.save()
+        let read = try #require(try folder.readTasks().first { $0.key == task.key })
+        #expect(read.record.metrics?.hops.count == 2)
+        task.record.add(try attempt(fieldLength: 100_000))
+        task.record.elapsed = 7
+        try task.save()
+        let abridged = try #require(try folder.readTasks().first { $0.key == task.key })
+        #expect(abridged.record.metrics == nil && abridged.record.elapsed == 7)
+        #expect(abridged.record.submission.request.body == body)
+    }
+
     @Test("A record that was removed doesn't come back, and the file is removed with the last one")
     func removed() throws {
         let tasks = try stored()

@@ -135,6 +135,26 @@ extension BackgroundTests {
             session.invalidateAndCancel()
         }
 
+        @Test("The metrics have the attempts of a killed agent, apart from the one that was under way")
+        func killedAgent() async throws {
+            let gate = Gate()
+            let rig = try BackgroundRig { request in
+                request.ordinal == 1 ? .fault(.beforeAnyByte) : .text("hello").after([.waitFor(gate)])
+            }
+            defer { rig.end() }
+            let delegate = AnsweringDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            session.downloadTask(with: rig.url("/")).resume()
+            try await rig.server.waitForRequests(2)
+            rig.killAgent()
+            gate.open()
+            try await delegate.result.wait { $0 == .success(200) }
+            let hops = try #require(delegate.metrics.value).transactionMetrics
+            #expect(hops.map { ($0.response as? HTTPURLResponse)?.statusCode } == [nil, 200])
+            #expect(rig.server.requestCount == 3)
+        }
+
         @Test("A task that ends before an agent has begun it has metrics without transactions")
         func noTransactions() async throws {
             let rig = try BackgroundRig()

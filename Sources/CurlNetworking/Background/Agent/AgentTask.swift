@@ -28,8 +28,6 @@ final class AgentTask: @unchecked Sendable {
     private var failures = AttemptFailures()
     private var clock: TimeoutClock
     private(set) lazy var credentials = TaskCredentials(record.submission.cookies.compactMap(\.stored))
-    /// The metrics of all attempts.
-    private var metrics: MetricsDescription?
 
     init(_ stored: StoredTask, in session: AgentSession) {
         self.stored = stored
@@ -335,9 +333,7 @@ final class AgentTask: @unchecked Sendable {
     /// Called before `completed`.
     func collected(_ metrics: URLSessionTaskMetrics) {
         if case .running(let attempt) = phase { attempt.head = metrics.metrics.hops.last?.head }
-        if record.submission.ignoresMetrics == true { return }
-        let latest = MetricsDescription(metrics.metrics)
-        if self.metrics == nil { self.metrics = latest } else { self.metrics?.add(latest) }
+        if record.submission.ignoresMetrics != true { stored.record.add(MetricsDescription(metrics.metrics)) }
     }
 
     /// Gives the file the name that the record has for it, so that another agent finds it.
@@ -485,9 +481,11 @@ final class AgentTask: @unchecked Sendable {
             resumeData: resumeData,
             upload: upload,
             progress: progress,
-            metrics: metrics
+            // An earlier ending is one whose file couldn't be synced.
+            metrics: record.ending?.metrics ?? record.metrics
         )
         stored.record.ending = ending
+        stored.record.metrics = nil
         return ending
     }
 

@@ -50,12 +50,12 @@ struct StoredTask {
         return name
     }
 
-    /// Saves the record, abridging it if the task has ended and it is too long. If this throws, the record on disk is unchanged.
+    /// Saves the record, abridging it if it is too long. If this throws, the record on disk is unchanged.
     mutating func save() throws(URLError) {
         do throws(URLError) {
             try write()
         } catch {
-            guard error.code == .dataLengthExceedsMaximum, record.ending != nil else { throw error }
+            guard error.code == .dataLengthExceedsMaximum else { throw error }
             record = record.abridged
             try write()
         }
@@ -84,6 +84,7 @@ struct StoredTask {
         if ending.error != nil {
             record.ending?.file = nil
         } else if record.submission.mayBeRepeated {
+            record.metrics = ending.metrics
             record.ending = nil
         } else {
             let error = URLError(

@@ -14,6 +14,8 @@ struct TaskRecord: Codable, Sendable {
     var upload: UploadResource?
     /// How long agents have worked on the task, in seconds; limited by `timeoutIntervalForResource`.
     var elapsed: TimeInterval = 0
+    /// The metrics of the attempts so far; nil once they are the ending's, and in the record of an earlier version.
+    var metrics: MetricsDescription?
     /// Set once the task is over, until the program has acknowledged that.
     var ending: TaskEnding?
 
@@ -60,12 +62,19 @@ struct TaskRecord: Codable, Sendable {
 
     // MARK: - Reading and writing
 
-    /// An ended task's record without what may make it long: the body that was sent, and what the ending can do without.
+    /// The record without what may make it long: the metrics and, once the task has ended, the body that was sent, and what the ending can
+    /// do without.
     var abridged: TaskRecord {
         var abridged = self
-        abridged.submission.request.body = nil
+        abridged.metrics = nil
+        if ending != nil { abridged.submission.request.body = nil }
         abridged.ending = ending?.abridged
         return abridged
+    }
+
+    /// Adds the metrics of another attempt.
+    mutating func add(_ latest: MetricsDescription) {
+        if metrics == nil { metrics = latest } else { metrics?.add(latest) }
     }
 
     var name: RecordName { RecordName(identifier: submission.identifier, key: submission.key) }
