@@ -64,6 +64,43 @@ struct SessionTaskListTests {
         #expect(await session.allTasks.isEmpty)
     }
 
+    /// Notes the task's state in each message of the end, and the length of a list that is asked for there.
+    private final class EndDelegate: NSObject, URLSessionDownloadDelegate {
+        let events = Watched<[String]>([])
+
+        private func note(_ name: String, _ task: URLSessionTask, _ session: URLSession) {
+            events.update { $0.append(task.state == .completed ? name : "\(name) too early") }
+            session.getAllTasks { [events] tasks in events.update { $0.append("listed \(tasks.count)") } }
+        }
+
+        func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo: URL) {
+            note("downloaded", downloadTask, session)
+        }
+
+        func urlSession(
+            _ session: URLSession,
+            task: URLSessionTask,
+            didFinishCollecting metrics: URLSessionTaskMetrics
+        ) {
+            note("metrics", task, session)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+            note("completed", task, session)
+        }
+    }
+
+    @Test("From the first message of its end on, a task is completed and not on the list")
+    func end() async throws {
+        let delegate = EndDelegate()
+        let rig = try Rig(delegate: delegate) { _ in .text("hello") }
+        defer { rig.stop() }
+        rig.session.downloadTask(with: rig.url("/")).resume()
+        try await delegate.events.wait { $0.count == 6 }
+        let expected = ["downloaded", "metrics", "completed"].flatMap { [$0, "listed 0"] }
+        #expect(delegate.events.value == expected)
+    }
+
     @Test("A cancelled task is not on the list, even if its completion has not been delivered")
     func cancelled() async throws {
         let delegate = RecordingDelegate()
