@@ -5,7 +5,7 @@ import Foundation
 ///
 /// The request's own stream serves the first transfer, as does that of a request with which the delegate or a protocol class replaced it;
 /// for later transfers the delegate is asked. A streamed upload asks the delegate for the first one too, and falls back to the request's
-/// own stream if the delegate has none.
+/// own stream if the delegate has none. A protocol class that takes a request counts as a transfer which has read all of its stream.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class BodyStreamStep: Step, @unchecked Sendable {
@@ -13,12 +13,19 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         /// The next request needs one.
         case needed
         /// The delegate has been asked.
-        case asking
+        case asking(Reader)
         /// libcurl reads nothing of a body of length 0, so the stream must be checked first: one that is silent until the deadline counts
         /// as empty.
         case findingEnd(InputStream, until: Deadline)
         case found(InputStream)
         case failed(URLError)
+    }
+
+    /// Who reads the stream that the delegate is asked for.
+    private enum Reader {
+        case transfer
+        /// Called with what was found.
+        case protocolClass((Result<InputStream?, URLError>) -> Void)
     }
 
     private var state = State.needed
@@ -38,6 +45,10 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     /// The stream for the transfer that is about to be made; nil if it has none.
     func take() -> InputStream? {
         guard case .found(let stream) = state else { return nil }
+        return spend(stream)
+    }
+
+    private func spend(_ stream: InputStream) -> InputStream {
         state = .needed
         spent = Spent(stream: stream, offset: offset)
         return stream
@@ -72,12 +83,27 @@ final class BodyStreamStep: Step, @unchecked Sendable {
             state = .found(unread)
             return .pass
         }
-        if !context.owner.body.isStreamedUpload, let stream = unspentStream(of: context.request, context) {
+        if let stream = ownStream(context) {
             use(stream, for: context.request, context)
             if case .found = state { return .pass }
             return .wait
         }
-        state = .asking
+        ask(for: .transfer, context)
+        return .wait
+    }
+
+    /// Finds the stream for a protocol class that takes the current request. `found` is called on the loop, at once or later, but not after
+    /// the task's end. It gets nil if the request has no stream, and if there is none for the first request of a streamed upload: the class
+    /// has to deal with that.
+    func findForClass(_ context: any StepContext, found: @escaping (Result<InputStream?, URLError>) -> Void) {
+        offset = 0
+        guard sendsStream(context) else { return found(.success(nil)) }
+        if let stream = ownStream(context) { return found(.success(spend(stream))) }
+        ask(for: .protocolClass(found), context)
+    }
+
+    private func ask(for reader: Reader, _ context: any StepContext) {
+        state = .asking(reader)
         context.owner.ask(
             .bodyStream(from: offset) { [weak self, weak context] stream in
                 guard let self, let context else { return }
@@ -85,7 +111,6 @@ final class BodyStreamStep: Step, @unchecked Sendable {
                 context.owner.submit { self.arrived(stream, context) }
             }
         )
-        return .wait
     }
 
     /// Whether the current request has a stream for its body: the task's, or one that it got along the way.
@@ -102,6 +127,11 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         request.map { context.part(of: $0) } ?? .whole
     }
 
+    /// The request's stream, if it may be used without asking.
+    private func ownStream(_ context: any StepContext) -> InputStream? {
+        context.owner.body.isStreamedUpload ? nil : unspentStream(of: context.request, context)
+    }
+
     private func unspentStream(of request: URLRequest?, _ context: any StepContext) -> InputStream? {
         guard let stream = request?.httpBodyStream, stream !== spent?.stream else { return nil }
         guard context.owner.body.hasBegunWith(stream) else { return stream }
@@ -115,23 +145,36 @@ final class BodyStreamStep: Step, @unchecked Sendable {
     }
 
     /// The delegate's answer; only the first counts.
-    private func arrived(_ stream: InputStream?, _ context: any StepContext) {
-        guard case .asking = state, !context.isOver else { return }
+    private func arrived(_ offered: InputStream?, _ context: any StepContext) {
+        guard case .asking(let reader) = state, !context.isOver else { return }
+        switch (reader, choice(offered, context)) {
+        case (.transfer, .success(let stream)):
+            use(stream, for: context.request, context)
+            if case .found = state { context.proceed(self) }
+        case (.transfer, .failure(let error)):
+            state = .failed(error)
+            context.proceed(self)
+        case (.protocolClass(let found), .success(let stream)):
+            found(.success(spend(stream)))
+        case (.protocolClass(let found), .failure(let error)):
+            state = .needed
+            found(offered == nil && spent == nil ? .success(nil) : .failure(error))
+        }
+    }
+
+    /// The stream that the delegate has offered, or else one that the task still has.
+    private func choice(_ offered: InputStream?, _ context: any StepContext) -> Result<InputStream, URLError> {
         // Sending the same one again would send an empty body.
         let rest = part(of: context.request, context).rest
-        if let stream = stream ?? unspentStream(of: context.request, context) ?? unread,
+        if let stream = offered ?? unspentStream(of: context.request, context) ?? unread,
             stream !== spent?.stream || stream === unread, canSend(stream, as: rest, context)
         {
-            use(stream, for: context.request, context)
-        } else {
-            let offset = rest?.offset
-            let description =
-                offset.map { "The upload can't be resumed: there is no stream with its body from byte \($0) on." }
-                ?? "There is no stream with the request's body, or none that has not been read from."
-            state = .failed(URLError(.requestBodyStreamExhausted, url: context.request?.url, description))
+            return .success(stream)
         }
-        if case .findingEnd = state { return }
-        context.proceed(self)
+        let description =
+            rest.map { "The upload can't be resumed: there is no stream with its body from byte \($0.offset) on." }
+            ?? "There is no stream with the request's body, or none that has not been read from."
+        return .failure(URLError(.requestBodyStreamExhausted, url: context.request?.url, description))
     }
 
     /// - Parameter rest: What is to be sent of an upload; nil for a body from its beginning.

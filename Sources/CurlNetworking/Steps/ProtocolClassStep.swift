@@ -76,28 +76,22 @@ extension ProtocolClassStep: ProtocolReporter {
         return CacheVariant.matches(stored.head, stored: variant, value: sent.value)
     }
 
-    /// Asks the delegate for the body of a streamed upload; if it has none, the request's own is used, and if that is missing too, the
-    /// class has to deal with it.
+    /// The class gets a stream that nobody has read.
     func accept(start: @escaping () -> Void) {
-        guard let context, case .stream = context.owner.body.source else { return start() }
-        // It returns to this loop.
-        nonisolated(unsafe) let start = start
-        let owner = context.owner
-        owner.ask(
-            .bodyStream(from: 0) { stream in
-                nonisolated(unsafe) let stream = stream
-                owner.submit { self.start(with: stream, start) }
+        guard let context, let step = context.steps.bodyStream else { return start() }
+        step.findForClass(context) { [weak self] found in
+            guard let context = self?.context else { return }
+            switch found {
+            case .success(let stream):
+                if let stream, var request = context.request, request.httpBodyStream !== stream {
+                    request.httpBodyStream = stream
+                    context.replaceRequest(request)
+                }
+                start()
+            case .failure(let error):
+                context.fail(error)
             }
-        )
-    }
-
-    private func start(with stream: InputStream?, _ start: () -> Void) {
-        guard let context, !context.isOver else { return }
-        if let stream, var request = context.request {
-            request.httpBodyStream = stream
-            context.replaceRequest(request)
         }
-        start()
     }
 
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse) {

@@ -142,6 +142,35 @@ struct ProtocolRedirectTests {
         #expect(network.requests.value[0].value(forHTTPHeaderField: "Authorization") == "Bearer secret")
     }
 
+    @Test(
+        "A class gets no stream that was already read: the delegate is asked for another, and without one the task fails",
+        arguments: ["server", "class"],
+        [true, false]
+    )
+    func readStream(source: String, hasAnother: Bool) async throws {
+        let network = MockNetwork { load in
+            let body = String(decoding: load.request.allBody, as: UTF8.self)
+            guard load.request.url?.path == "/from" else { return load.answer(body) }
+            load.redirect(
+                to: load.request.url.flatMap { URL(string: "/to", relativeTo: $0)?.absoluteURL },
+                status: 307
+            )
+        }
+        let target = network.url("/to").absoluteString
+        let server = try LoopbackServer { _ in .redirect(to: target, status: 307) }
+        defer { server.stop() }
+        let delegate = StreamSource { _ in hasAnother ? InputStream(data: Data("another".utf8)) : nil }
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(source == "server" ? server.url("/from") : network.url("/from"), method: "POST")
+        request.httpBodyStream = InputStream(data: Data("first".utf8))
+        session.dataTask(with: request).resume()
+        #expect(try await delegate.completion()?.code == (hasAnother ? nil : .requestBodyStreamExhausted))
+        #expect(delegate.record.value.asked == 1)
+        #expect(delegate.record.value.body == Data((hasAnother ? "another" : "").utf8))
+        #expect(network.requests.value.filter { $0.url == network.url("/to") }.count == (hasAnother ? 1 : 0))
+    }
+
     @Test("A class's redirects end after twenty")
     func tooMany() async throws {
         let network = MockNetwork { $0.redirect(to: $0.request.url) }

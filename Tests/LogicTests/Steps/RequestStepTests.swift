@@ -154,12 +154,59 @@ struct BodyStreamStepTests {
         #expect(rig.prepare(step).isPass && step.take() === own)
     }
 
+    /// What a protocol class gets; the delegate, if it is asked, offers `stream`.
+    private func classStream(_ rig: StepRig, offering stream: InputStream? = nil) throws -> InputStream? {
+        var found: Result<InputStream?, URLError>?
+        step.findForClass(rig) { found = $0 }
+        if found == nil, case .bodyStream(_, let answer) = rig.questions.last { answer(stream) }
+        return try #require(found).get()
+    }
+
+    @Test("A stream that a protocol class has got isn't taken again, by a class or a transfer")
+    func ofClass() throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        let own = InputStream(data: Data("a".utf8))
+        request.httpBodyStream = own
+        let rig = StepRig(request)
+        #expect(try classStream(rig) === own && rig.questions.isEmpty)
+        let next = InputStream(data: Data("b".utf8))
+        #expect(try classStream(rig, offering: next) === next)
+        for offered in [nil, next] {
+            let error = #expect(throws: URLError.self) { try classStream(rig, offering: offered) }
+            #expect(error?.code == .requestBodyStreamExhausted)
+        }
+        #expect(rig.prepare(step).isWait)
+        if case .bodyStream(_, let answer) = rig.questions.last { answer(nil) }
+        #expect(rig.prepare(step).failure?.code == .requestBodyStreamExhausted)
+    }
+
+    @Test("A protocol class gets no stream that a transfer has read")
+    func ofClassAfterTransfer() throws {
+        var request = try Sample.request("http://example.com/", "PUT")
+        request.httpBodyStream = InputStream(data: Data("a".utf8))
+        let rig = StepRig(request)
+        #expect(rig.prepare(step).isPass && step.take() === request.httpBodyStream)
+        let error = #expect(throws: URLError.self) { try classStream(rig) }
+        #expect(error?.code == .requestBodyStreamExhausted && rig.questions.count == 1)
+    }
+
+    @Test("A protocol class gets a streamed upload that never had a stream, but none whose stream was read")
+    func ofClassWithout() throws {
+        let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
+        #expect(try classStream(rig) == nil)
+        let stream = InputStream(data: Data("a".utf8))
+        #expect(try classStream(rig, offering: stream) === stream)
+        #expect(throws: URLError.self) { try classStream(rig) }
+        #expect(rig.questions.count == 3)
+    }
+
     @Test("A redirect that has left the body behind needs no stream")
     func left() throws {
         let rig = StepRig(try Sample.request("http://example.com/", "PUT"), .stream)
         let verdict = try rig.steps.redirect.receive(rig.received(Sample.head(303, ["Location": "/"])), rig)
         rig.request = verdict.next
         #expect(rig.prepare(step).isPass && rig.questions.isEmpty)
+        #expect(try classStream(rig) == nil && rig.questions.isEmpty)
     }
 }
 
