@@ -17,7 +17,10 @@ final class ProtocolClassStep: Step, @unchecked Sendable {
         let classes = settings.consultsRegisteredProtocols ? URLProtocol.registeredClasses : settings.protocolClasses
         guard !classes.isEmpty else { return .pass }
         // The class gets a stream of the file.
-        if let file = context.owner.body.file, let refusal = ReadableFile.refusal(of: file, for: request.url) {
+        let body = context.owner.body
+        if let file = body.file, body.isKept(by: request, after: context.steps.redirect),
+            let refusal = ReadableFile.refusal(of: file, for: request.url)
+        {
             return .fail(refusal)
         }
         self.context = context

@@ -216,7 +216,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
     func replaceRequest(_ request: URLRequest) {
         let request = HeaderRules.withoutDoubles(request)
         self.request = request
-        handle.showRequest(request)
+        handle.showRequest(request, isBodyKept: handle.body.isKept(by: request, after: steps.redirect))
     }
 
     // MARK: - Time

@@ -43,7 +43,8 @@ protocol TaskEngine: AnyObject, Sendable {
 
     // MARK: For the rest of the module
 
-    /// The current request with the task's body, as a protocol class expects it; an upload's body isn't in any request.
+    /// The current request as a protocol class expects it: with the task's body, unless a redirect has dropped that. An upload's body isn't
+    /// in any other request.
     var requestWithBody: URLRequest? { get }
 
     /// Whether the delegate is told of the task's response, body and end; false if a handler or a Swift task receives them.

@@ -125,7 +125,10 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         if isReviewed { submit { self.loader?.place.setPriority(self.settings.priority) } }
     }
 
-    var requestWithBody: URLRequest? { shared.withLock { $0.currentRequest }.map(body.added) }
+    var requestWithBody: URLRequest? {
+        let (request, isBodyKept) = shared.withLock { ($0.currentRequest, $0.isBodyKept) }
+        return isBodyKept ? request.map(body.added) : request
+    }
 
     /// The task's delegate if it has one, else the session's, for each protocol.
     var delegates: DelegateSet {
@@ -157,11 +160,11 @@ final class TaskHandle: StatefulTaskEngine, StepOwner, @unchecked Sendable {
         work = .over
     }
 
-    /// Shows `request` as the current one. The previous one may hold the last reference to a stream of the program's, whose `deinit` may
-    /// access the task, so it is released outside the lock. Loop.
-    func showRequest(_ request: URLRequest) {
+    /// Shows `request` as the current one; `isBodyKept` says whether it still has the task's body. The previous one may hold the last
+    /// reference to a stream of the program's, whose `deinit` may access the task, so it is released outside the lock. Loop.
+    func showRequest(_ request: URLRequest, isBodyKept: Bool) {
         let old = shared.withLock { shared in
-            defer { shared.currentRequest = request }
+            defer { (shared.currentRequest, shared.isBodyKept) = (request, isBodyKept) }
             return shared.currentRequest
         }
         withExtendedLifetime(old) {}

@@ -19,6 +19,8 @@ struct TaskState: ~Copyable {
     var lastAnswer: MonotonicTime?
     var delegates = DelegateSet.none
     var currentRequest: URLRequest?
+    /// Whether the current request still has the task's body: a redirect may have dropped it.
+    var isBodyKept = true
     var response: TaskResponse?
     var counters: TaskCounters
     var uploadResource: UploadResource?

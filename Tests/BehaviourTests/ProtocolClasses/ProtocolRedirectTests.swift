@@ -171,6 +171,44 @@ struct ProtocolRedirectTests {
         #expect(network.requests.value.filter { $0.url == network.url("/to") }.count == (hasAnother ? 1 : 0))
     }
 
+    @Test(
+        "A class gets a body only with a request whose redirect has kept it, whether a server redirects or a class",
+        arguments: ["server", "class"],
+        [302, 303, 307]
+    )
+    func droppedBody(source: String, status: Int) async throws {
+        let network = MockNetwork { load in
+            guard load.request.url?.path == "/from", let response = load.response(status) else {
+                let body = String(decoding: load.request.allBody, as: UTF8.self)
+                return load.answer("\(load.request.httpMethod ?? "-") \(body)")
+            }
+            var next = load.request
+            next.url = URL(string: "/to", relativeTo: load.request.url)?.absoluteURL
+            if status != 307 {
+                next.httpMethod = "GET"
+                next.httpBody = nil
+                next.httpBodyStream = nil
+            }
+            load.client?.urlProtocol(load, wasRedirectedTo: next, redirectResponse: response)
+        }
+        let target = network.url("/to").absoluteString
+        let server = try LoopbackServer { _ in .redirect(to: target, status: status) }
+        defer { server.stop() }
+        let delegate = StreamSource { _ in InputStream(data: Data("body".utf8)) }
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let directory = try TemporaryDirectory()
+        let file = try directory.file(Data("body".utf8))
+        let request = URLRequest(source == "server" ? server.url("/from") : network.url("/from"), method: "POST")
+        let expected = Data((status == 307 ? "POST body" : "GET ").utf8)
+        session.uploadTask(withStreamedRequest: request).resume()
+        #expect(try await delegate.completion() == nil)
+        #expect(delegate.record.value.body == expected)
+        #expect(delegate.record.value.asked == (status == 307 ? 2 : 1))
+        #expect(try await session.upload(for: request, from: Data("body".utf8)).0 == expected)
+        #expect(try await session.upload(for: request, fromFile: file).0 == expected)
+    }
+
     @Test("A class's redirects end after twenty")
     func tooMany() async throws {
         let network = MockNetwork { $0.redirect(to: $0.request.url) }

@@ -41,8 +41,8 @@ struct TaskReleaseTests {
 
     @Test("A request is released without the task's lock when another one replaces it")
     func replacedRequest() throws {
-        try handle.showRequest(requestWithStream())
-        try handle.showRequest(Sample.request())
+        try handle.showRequest(requestWithStream(), isBodyKept: true)
+        try handle.showRequest(Sample.request(), isBodyKept: true)
         #expect(wasFree.value == [true])
     }
 

@@ -26,7 +26,7 @@ open class URLProtocol: NSObject {
     }
 
     /// Creates a protocol object that loads the task's current request and reports to `client`. Sessions call this initialiser. An upload
-    /// task's data is the request's `httpBody`; its file or stream is the request's `httpBodyStream`.
+    /// task's data is the request's `httpBody`; its file or stream is the request's `httpBodyStream`; a redirect may have dropped both.
     public required convenience init(
         task: URLSessionTask,
         cachedResponse: CachedURLResponse?,
