@@ -19,7 +19,7 @@ final class RedirectStep: Step, @unchecked Sendable {
         case .follow(let request): (next, refusal) = (request, nil)
         case .refuse(let request, let error): (next, refusal) = (request, error)
         }
-        if received.head.status == 303, received.request.httpMethod != "HEAD" { hasLeftBody = true }
+        noteBody(of: next, from: received.request, after: received.head.status)
         guard context.owner.delegates.task != nil else {
             if let refusal { throw refusal }
             return .follow(counted(next))
@@ -36,11 +36,18 @@ final class RedirectStep: Step, @unchecked Sendable {
         _ context: any StepContext
     ) throws(URLError) -> RedirectVerdict {
         let next = try RedirectPolicy.reported(request, from: old, count: count)
+        noteBody(of: next, from: old, after: (response as? HTTPURLResponse)?.statusCode)
         // The delegate's method only takes HTTP responses.
         guard context.owner.delegates.task != nil, let response = response as? HTTPURLResponse else {
             return .follow(counted(next))
         }
         return .ask(ask(about: TaskResponse(response), next, nil, context), response)
+    }
+
+    /// Notes whether the redirect from `old` to `next` has dropped the body. A protocol class may have kept it in spite of the 303.
+    private func noteBody(of next: URLRequest, from old: URLRequest?, after status: Int?) {
+        guard status == 303, old?.httpMethod != "HEAD", next.httpBody == nil, next.httpBodyStream == nil else { return }
+        hasLeftBody = true
     }
 
     private func counted(_ next: URLRequest) -> URLRequest {

@@ -85,8 +85,12 @@ struct RedirectBodyTests {
         #expect(last.header("Content-Length") == (method == "PATCH" ? "5" : nil))
     }
 
-    @Test("A delegate's own body after a 303 is sent instead of the upload's data", arguments: [false, true])
-    func ownBody(isStream: Bool) async throws {
+    @Test(
+        "A delegate's own body after a 303, a server's or a class's, is sent instead of the upload's data",
+        arguments: [false, true],
+        [false, true]
+    )
+    func ownBody(isStream: Bool, isOfClass: Bool) async throws {
         let delegate = DecidingDelegate(onRedirect: { redirect in
             var request = redirect.request
             request.httpMethod = "PUT"
@@ -97,12 +101,19 @@ struct RedirectBodyTests {
             }
             redirect.answer(request)
         })
-        let rig = try Rig(delegate: delegate) { request in
+        let rig = try Rig { request in
             request.path == "/from" ? .redirect(to: "/to", status: 303) : .text("got \(request.text)")
         }
         defer { rig.stop() }
-        let request = URLRequest(rig.url("/from"), method: "PUT")
-        let (data, _) = try await rig.session.upload(for: request, from: Data("old".utf8))
+        let target = rig.url("/to")
+        let network = MockNetwork { load in
+            guard let response = load.response(303) else { return }
+            load.client?.urlProtocol(load, wasRedirectedTo: URLRequest(url: target), redirectResponse: response)
+        }
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(isOfClass ? network.url("/from") : rig.url("/from"), method: "PUT")
+        let (data, _) = try await session.upload(for: request, from: Data("old".utf8))
         #expect(String(decoding: data, as: UTF8.self) == "got new")
     }
 

@@ -34,6 +34,19 @@ struct RedirectStepTests {
         #expect(!rig.body.isKept(by: next, after: step))
     }
 
+    @Test("A class's 303 leaves the body behind unless the class has kept it", arguments: [302, 303], [true, false])
+    func bodyOfReported(status: Int, isKept: Bool) throws {
+        let old = try #require(rig.request)
+        let url = try Sample.url("http://example.com/old")
+        let response = try #require(
+            HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: nil)
+        )
+        var next = try Sample.request("http://example.com/new", "PUT")
+        if isKept { next.httpBody = Data("body".utf8) }
+        _ = try step.report(next, from: old, by: response, rig)
+        #expect(step.count == 1 && step.hasLeftBody == (status == 303 && !isKept))
+    }
+
     @Test("A response that is no redirect is the next step's", arguments: [200, 304, 404, 500])
     func others(status: Int) throws {
         #expect(try step.receive(rig.received(Sample.head(status, ["Location": "/new"])), rig).isPass)
