@@ -362,12 +362,11 @@ final class CacheStep: Step, @unchecked Sendable {
         guard let head = response.head else { return acceptReported(response, into: sink, context) }
         guard let demand, let request = response.request, let cache = context.session.settings.cache, !sink.isDivided
         else { return sink }
+        // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
+        if context.owner.isHidden, CacheValidation.isInconclusive(head.status) { return sink }
         let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(context))
         guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
-            // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
-            if !context.owner.isHidden || !CacheValidation.isInconclusive(head.status) {
-                dropSuperseded(by: head, to: request, context)
-            }
+            dropSuperseded(by: head, to: request, context)
             return sink
         }
         return gather(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, context)
