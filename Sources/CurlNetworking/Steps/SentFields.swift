@@ -35,7 +35,7 @@ struct SentFields {
             return credential.basicToken
         }
         guard name == "cookie", request.httpShouldHandleCookies, let cookies else { return own }
-        return own.map { $0 + "; " + cookies } ?? cookies
+        return CookieField.merge(Substring(own ?? ""), with: cookies)
     }
 
     /// Another task may have got a credential for the session since this request was sent.

@@ -49,6 +49,23 @@ struct CacheStepVariantTests {
         #expect(SentFields(request, cookies: nil, rig).value(of: "user-agent") == "request")
     }
 
+    @Test(
+        "Responses that vary by cookies are compared by the field that is sent, with the program's and the stored ones",
+        arguments: [
+            (nil, "a=2; b=3", "a=2; b=3"), ("a=1", "a=2; b=3", "a=1; b=3"), ("a=1; a=2", "b=3", "a=1; a=2; b=3"),
+            ("c=1", "c=1", "c=1"), ("c=1;", nil, "c=1;"),
+        ] as [(String?, String?, String)]
+    )
+    func cookies(own: String?, stored: String?, sent: String) throws {
+        let rig = try rig()
+        rig.request?.setValue(own, forHTTPHeaderField: "Cookie")
+        let request = try #require(rig.request)
+        #expect(SentFields(request, cookies: stored, rig).value(of: "cookie") == sent)
+        let options = try #require(try rig.plan(with: step).options)
+        if let stored { options.addCookies(stored) }
+        #expect(options.headers.contains("Cookie: \(sent)"))
+    }
+
     @Test("A response that varies by a default field isn't used for a request with another value", arguments: names)
     func other(name: String) throws {
         let rig = try rig()
