@@ -54,6 +54,28 @@ struct CacheFieldTests {
         }
     }
 
+    @Test("A session whose fields ask for another protocol, or set a condition or a range, asks each time")
+    func additionalRequests() async throws {
+        for (name, value) in [("upgrade", "echo"), ("If-None-Match", "\"a\""), ("Range", "lines=1-2")] {
+            let cache = CurlURLCache(memoryCapacity: 1_000_000, diskCapacity: 0, diskPath: nil)
+            let rig = try Rig { _ in
+                .text("body").header("Cache-Control", "max-age=1000")
+            } configure: {
+                $0.urlCache = cache
+            }
+            defer { rig.stop() }
+            let other = URLSession.forTest {
+                $0.urlCache = cache
+                $0.httpAdditionalHeaders = [name: value]
+            }
+            defer { other.invalidateAndCancel() }
+            for session in [rig.session, rig.session, other, other] {
+                #expect(await session.load(rig.url("/")).text == "body")
+            }
+            #expect(rig.server.requestCount == 3, "\(name)")
+        }
+    }
+
     @Test("Fields of one connection, and those that Connection lists, are delivered and not stored")
     func connection() async throws {
         let rig = try Rig { _ in

@@ -85,7 +85,8 @@ struct CacheDemand: Equatable, Sendable {
 
     /// Whether the field `name` affects the cache.
     static func concerns(field name: String) -> Bool {
-        (conditions + ["Range", "Cache-Control", "Pragma"]).contains { $0.isEqualIgnoringASCIICase(to: name) }
+        let names = conditions + ["Range", "Upgrade", "Cache-Control", "Pragma"]
+        return names.contains { $0.isEqualIgnoringASCIICase(to: name) }
     }
 
     /// Whether it is a GET without a body, and without a password in its URL, which the cache would keep.
