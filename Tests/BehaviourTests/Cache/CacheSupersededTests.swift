@@ -50,6 +50,29 @@ struct CacheSupersededTests {
         #expect(await Self.stored(session, server) == nil)
     }
 
+    @Test("A newer answer that breaks off or is cancelled leaves the older one", arguments: [true, false])
+    func incomplete(breaksOff: Bool) async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in
+            count.next() == 1
+                ? .text("older").header("Cache-Control", "max-age=1000")
+                : .fault(.insideBody(after: 3, of: 1000), then: breaksOff ? .close : .hang)
+        }
+        defer { server.stop() }
+        let session = Self.session()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        let request = URLRequest(url: server.url("/"), cachePolicy: .reloadIgnoringLocalCacheData)
+        let (bytes, response) = try await session.bytes(for: request)
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        let error = await #expect(throws: URLError.self) {
+            for try await _ in bytes where !breaksOff { bytes.task.cancel() }
+        }
+        #expect(error?.code == (breaksOff ? .networkConnectionLost : .cancelled))
+        try await server.waitUntilNoConnections()
+        #expect(await Self.stored(session, server) == "older")
+    }
+
     @Test("A validation whose answer isn't stored drops the older one")
     func validated() async throws {
         let server = try LoopbackServer { request in
