@@ -175,7 +175,9 @@ struct CookieAcceptanceTests {
         for host in ["127.0.0.1", "0x06.0.0.1", "0177.0.0.1"] {
             #expect(try Self.cookies("a=b; Domain=0.0.1", from: "http://\(host)/").isEmpty, "\(host)")
         }
-        for (domain, host) in [("127.0.0.1", "127.1"), ("127.1", "127.0.0.1"), ("127.1", "2130706433")] {
+        for (domain, host) in [
+            ("127.0.0.1", "127.1"), ("127.1", "127.0.0.1"), ("127.1", "2130706433"), ("127.0.0.1.", "127.0.0.1"),
+        ] {
             #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://\(host)/").map(\.domain) == ["127.0.0.1"])
         }
         #expect(try Self.cookies("a=b", from: "http://[::1]/").count == 1)
