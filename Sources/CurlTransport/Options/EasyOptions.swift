@@ -67,7 +67,9 @@ extension EasyOptions {
             try easy.set(CURLOPT_USERNAME, credentials.user)
             try easy.set(CURLOPT_PASSWORD, credentials.password)
         }
-        // Otherwise libcurl would look for a proxy in the environment for each transfer.
+        // Otherwise libcurl would look for a proxy, and for hosts that bypass it, in the environment for each transfer. Another thread may
+        // be changing that.
         try easy.set(CURLOPT_PROXY, "")
+        try easy.set(CURLOPT_NOPROXY, "")
     }
 }

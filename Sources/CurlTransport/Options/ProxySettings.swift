@@ -19,8 +19,6 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         try easy.set(CURLOPT_PROXY, url)
         try easy.prepareForProxy(isSecure: url.hasPrefix("https:"))
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
-        // Hosts that bypass the proxy have already been sorted out.
-        try easy.set(CURLOPT_NOPROXY, "")
         if url.hasPrefix("http") {
             // Whether there will be a tunnel depends on the server's scheme, too.
             try TunnelResponse.limit(on: easy)
