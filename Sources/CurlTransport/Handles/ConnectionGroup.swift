@@ -41,11 +41,13 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
-    /// Whether a transfer without a connection waits in libcurl for room on one of these.
-    package var isFull: Bool { openCount >= limit }
+    /// Whether `easy`'s transfer, if it has no connection yet, waits in libcurl for room on its origin's.
+    package static func hasNoRoom(for easy: EasyHandle) -> Bool {
+        easy.connections.map { $0.openCount >= $0.limit } ?? false
+    }
 
     /// The open socket of the transfer's IP connection, which other transfers may share.
-    package func socket(of easy: EasyHandle) -> Int32? {
+    func socket(of easy: EasyHandle) -> Int32? {
         easy.info.endpoints?.socket(among: sockets, guess: easy.socket)
     }
 

@@ -5,6 +5,8 @@ extension EasyHandle {
     /// can't yet, because the transfer has no connection: ask again when the handler is next called. Outside of libcurl; resuming can
     /// deliver lines of the head and body bytes before it returns. https://curl.se/libcurl/c/curl_easy_pause.html
     package func setPaused(_ isPaused: Bool) -> Bool {
+        let pausing = pausing ?? TransferPause()
+        self.pausing = pausing
         if !isPaused { pausing.head.take()?.deliver(to: self) }
         // As far as libcurl knows, the transfer is already over.
         if pausing.result != nil {
@@ -28,7 +30,7 @@ extension EasyHandle {
             return true
         // Without a connection, libcurl says so each time it is asked.
         case CURLE_BAD_FUNCTION_ARGUMENT where multi?.pause(self, directions) != CURLE_OK:
-            pausing = TransferPause()
+            pausing.reset()
             return false
         default:
             // A callback has refused bytes that libcurl had held back, or libcurl has: a field with a NUL, before version 8. libcurl
@@ -40,14 +42,13 @@ extension EasyHandle {
         }
     }
 
-    package var isPaused: Bool { pausing.isPaused }
+    package var isPaused: Bool { pausing?.isPaused == true }
+    /// Whether a result is held back.
+    var hasResult: Bool { pausing?.result != nil }
 
     /// Holds back the transfer's result until the transfer is resumed. Outside of libcurl.
     func keep(_ result: TransferResult) {
-        pausing.result = result
-        pausing.result?.wasKept = true
+        pausing?.result = result
+        pausing?.result?.wasKept = true
     }
-
-    /// Whether a result is held back.
-    var hasResult: Bool { pausing.result != nil }
 }

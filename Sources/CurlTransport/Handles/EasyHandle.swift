@@ -24,7 +24,7 @@ package final class EasyHandle {
     var position = 0
     private(set) weak var multi: Multi?
     /// The owner of the sockets it opens.
-    package private(set) var connections: ConnectionGroup?
+    private(set) var connections: ConnectionGroup?
     /// The cache its connections take TLS sessions from and add them to, while it is in a multi.
     var tlsSessions: TLSSessionCache?
     /// The socket libcurl last asked to have watched for this handle. It may have been closed since.
@@ -39,7 +39,8 @@ package final class EasyHandle {
     /// Whether the handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()
-    var pausing = TransferPause()
+    /// nil for most transfers: those that were never paused or resumed.
+    var pausing: TransferPause?
     var sharing = TransferSharing()
     /// The transfer's state in `HTTP2StalledInput`.
     var http2Input = HTTP2InputState()
@@ -150,14 +151,17 @@ package final class EasyHandle {
     func stop() {
         handler = nil
         multi = nil
-        pausing = TransferPause()
+        pausing = nil
         if sharing.awaitsResponse { endedUnanswered() }
     }
 
-    /// Whether the transfer's IP connection, which other transfers may share, has been closed, by either side.
+    /// The open socket of the transfer's IP connection, which other transfers may share.
+    package var connectedSocket: Int32? { connections?.socket(of: self) }
+
+    /// Whether that connection has been closed, by either side.
     package var hasLostConnection: Bool {
-        guard info.endpoints != nil, let connections else { return false }
-        return connections.socket(of: self).map(TCPSocket.hasEnded) ?? true
+        guard info.endpoints != nil, connections != nil else { return false }
+        return connectedSocket.map(TCPSocket.hasEnded) ?? true
     }
 
     // MARK: - Callbacks, within libcurl
@@ -173,26 +177,27 @@ package final class EasyHandle {
 
     func received(headerLine bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        // Most transfers have no tunnel. Swift would check for exclusive access on each call.
-        if tunnelResponse.isReported, tunnelResponse.hasLine(of: self) {
+        if tunnelResponse.isReported,
+            tunnelResponse.hasLine(status: info.long(CURLINFO_RESPONSE_CODE), at: info.long(CURLINFO_NUM_CONNECTS))
+        {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if sharing.awaitsResponse { keepConnection() }
         if sendsBody { multi?.recheck.headLineCame(bytes, for: self) }
-        if pausing.isPaused { return pausing.hold(bytes) }
+        if let pausing, pausing.isPaused { return pausing.hold(bytes) }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort
     }
 
     func received(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         connections?.calls.notePassed(bytes.count)
-        if pausing.isPaused { return .pause }
+        if isPaused { return .pause }
         markUnsettled()
         return handler?.transferReceived(body: bytes) ?? .abort
     }
 
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
-        if pausing.isPaused { return .pause }
+        if isPaused { return .pause }
         let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
         if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
         // libcurl 7.88 may ask repeatedly until the server takes the last bytes: that is no progress.

@@ -209,7 +209,7 @@ struct ReadMark {
 
     /// nil if bytes arrive at this moment.
     init?(_ easy: EasyHandle) {
-        guard let socket = easy.connections?.socket(of: easy), let count = CallWatch.bytesRead(from: socket) else {
+        guard let socket = easy.connectedSocket, let count = CallWatch.bytesRead(from: socket) else {
             place = nil
             return
         }

@@ -227,7 +227,7 @@ package final class Multi {
     /// arrived on it for at least half that time, and either no other transfer uses it or the other side's system is silent, too. libcurl
     /// would send later requests over it. Outside of libcurl.
     package func breakConnection(of easy: EasyHandle, silentFor silence: Duration) {
-        guard let socket = easy.connections?.socket(of: easy), let age = TCPSocket.timeSinceArrival(at: socket),
+        guard let socket = easy.connectedSocket, let age = TCPSocket.timeSinceArrival(at: socket),
             age >= silence / 2, TCPSocket.isUnacknowledged(socket) || !running.hasTransfer(besides: easy, on: socket)
         else { return }
         TCPSocket.shutDown(socket)
@@ -358,7 +358,7 @@ package final class Multi {
 
     private func finishTransfers() {
         while let easy = continued.popLast() {
-            if let result = easy.pausing.takeResult() { finish(easy, result) }
+            if let result = easy.pausing?.takeResult() { finish(easy, result) }
         }
         var remaining: Int32 = 0
         while let pointer = handle?.pointer, let message = curl_multi_info_read(pointer, &remaining) {
@@ -410,7 +410,7 @@ package final class Multi {
             channels[socket] = channel
             return channel.opened(socket)
         }
-        if failure?.leavesHTTP2Broken == true { easy.connections?.socket(of: easy).map(TCPSocket.shutDown) }
+        if failure?.leavesHTTP2Broken == true { easy.connectedSocket.map(TCPSocket.shutDown) }
         remove(easy, result)
         // The connection's other transfers may have to look at it.
         recheck.schedule()

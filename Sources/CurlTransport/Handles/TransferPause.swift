@@ -1,7 +1,7 @@
 import CCurlNetworkingLibcurl
 
-/// Whether, and how, a running transfer is paused.
-struct TransferPause {
+/// Whether, and how, a running transfer is paused. Loop only.
+final class TransferPause {
     /// Whether libcurl's callbacks supply nothing and accept only what `head` holds, and the transfer's result is held back until it is
     /// resumed.
     var isPaused = false
@@ -12,6 +12,10 @@ struct TransferPause {
     /// The result of a transfer that ended while it was paused.
     var result: TransferResult?
 
+    init(head: HeldHead? = nil) {
+        self.head = head
+    }
+
     /// The directions in which libcurl is told to pause. With `CurlQuirks.spinsWhilePaused`, it is told to continue instead, and pauses
     /// when the callbacks return PAUSE.
     func directions(_ quirks: CurlQuirks?) -> Int32 {
@@ -21,10 +25,15 @@ struct TransferPause {
     }
 
     /// The result held back, unless the transfer is still paused.
-    mutating func takeResult() -> TransferResult? { isPaused ? nil : result.take() }
+    func takeResult() -> TransferResult? { isPaused ? nil : result.take() }
+
+    /// Called when libcurl can't pause or resume the transfer yet.
+    func reset() {
+        (isPaused, head, continuation, result) = (false, nil, nil, nil)
+    }
 
     /// Called when a line of the response's head arrives.
-    mutating func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
+    func hold(_ line: UnsafeRawBufferPointer) -> ReceiveVerdict { head?.append(line) ?? .pause }
 }
 
 /// The lines of heads that have arrived for a paused transfer on a connection that it may share. When libcurl reads for others there, it

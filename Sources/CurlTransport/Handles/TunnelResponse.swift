@@ -27,11 +27,11 @@ struct TunnelResponse {
     /// Whether a header line belongs to the proxy's response, not to the request's. Once libcurl knows the status of the latter, it may
     /// still lose the connection before the next step of a conversation, and make another tunnel.
     ///
-    /// Called for each of `easy`'s header lines if `isReported`, within libcurl.
-    mutating func hasLine(of easy: EasyHandle) -> Bool {
-        // libcurl knows the response's status from its first line on, and keeps the tunnel's separately.
-        guard easy.info.long(CURLINFO_RESPONSE_CODE) != 0 else { return true }
-        let connections = easy.info.long(CURLINFO_NUM_CONNECTS)
+    /// Called for each of the transfer's header lines if `isReported`, within libcurl. `status` is 0 until libcurl knows that of the
+    /// request's own response, which it does from its first line on; it keeps the tunnel's separately. libcurl has made this many
+    /// connections for the transfer.
+    mutating func hasLine(status: Int, at connections: Int) -> Bool {
+        guard status != 0 else { return true }
         // With a libcurl that doesn't report requests, the first response's connection counts, and none after it.
         let known = self.connections ?? connections
         self.connections = known

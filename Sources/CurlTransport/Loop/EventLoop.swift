@@ -52,7 +52,9 @@ package final class EventLoop: @unchecked Sendable {
     // MARK: Loop only
 
     /// The time at the start of this turn's current round.
-    package private(set) var now = MonotonicTime.now
+    package var now: MonotonicTime { lastLook }
+    /// Not `package`: where the compiler knows all accesses, it needn't check them for overlaps, and a request makes ten.
+    private var lastLook = MonotonicTime.now
     /// The earliest time at which the next round can start.
     private var nextRound: MonotonicTime { MonotonicTime(nanoseconds: now.nanoseconds + 1) }
     private var sockets = SocketSet()
@@ -308,7 +310,7 @@ package final class EventLoop: @unchecked Sendable {
     /// Serves work, deadlines and sockets until nothing more is due, or until there are jobs to run.
     private func serve(_ rounds: inout Range<Int>) -> Pause {
         while rounds.popFirst() != nil {
-            now = .now
+            lastLook = .now
             guard let (work, jobs) = takeSubmissions() else { return .forExit }
             for item in work { item.run(on: self) }
             // libcurl may have something due in every round, and so may tasks: the sockets still get their turn. It comes before the
@@ -384,7 +386,7 @@ package final class EventLoop: @unchecked Sendable {
     private func serveSockets(_ count: Int) {
         for index in 0..<count {
             // Earlier sockets may have taken long: this event isn't as old as the round.
-            now = .now
+            lastLook = .now
             switch sockets.event(at: index) {
             case .ready(let event): serve(event)
             case .unasked(let owner, let socket): arrivedUnasked(on: socket, of: owner)

@@ -8,25 +8,21 @@ struct HeldHeadTests {
     func notShared() throws {
         let easy = try #require(EasyHandle())
         #expect(HeldHead(for: easy) == nil)
-        var pause = TransferPause()
-        let verdict = Self.hold(100, by: &pause)
-        #expect(verdict == .pause)
+        #expect(Self.hold(100, by: TransferPause()) == .pause)
     }
 
     @Test("A held head that is larger than any handler accepts ends the transfer")
     func endless() throws {
         let easy = try #require(EasyHandle())
         easy.sharing.priorKnowledge = .begins
-        var pause = TransferPause(head: HeldHead(for: easy))
+        let pause = TransferPause(head: HeldHead(for: easy))
         for _ in 0..<8 {
-            let verdict = Self.hold(HeldHead.maximumCount / 8, by: &pause)
-            #expect(verdict == .accepted)
+            #expect(Self.hold(HeldHead.maximumCount / 8, by: pause) == .accepted)
         }
-        let verdict = Self.hold(1, by: &pause)
-        #expect(verdict == .abort)
+        #expect(Self.hold(1, by: pause) == .abort)
     }
 
-    private static func hold(_ count: Int, by pause: inout TransferPause) -> ReceiveVerdict {
+    private static func hold(_ count: Int, by pause: TransferPause) -> ReceiveVerdict {
         [UInt8](repeating: 0x61, count: count).withUnsafeBytes { pause.hold($0) }
     }
 }

@@ -137,7 +137,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// the connections has no server that could be silent.
     func restartIdleClockIfMoved() -> Bool {
         guard let easy else { return false }
-        if easy.phase == .resolving, easy.connections?.isFull == true {
+        if easy.phase == .resolving, ConnectionGroup.hasNoRoom(for: easy) {
             easy.extendConnecting(by: loop.now - clock.last)
             clock.last = loop.now
             return true
@@ -147,7 +147,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return true
         }
         guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
-        return clock.noteArrival(at: easy.connections?.socket(of: easy), now: loop.now)
+        return clock.noteArrival(at: easy.connectedSocket, now: loop.now)
     }
 
     func timedOut() {
