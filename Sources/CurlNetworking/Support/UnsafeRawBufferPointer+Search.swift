@@ -12,6 +12,12 @@ extension UnsafeRawBufferPointer {
         return memcmp(baseAddress, prefix.utf8Start, prefix.utf8CodeUnitCount) == 0
     }
 
+    /// Whether all bytes are ASCII, and none is below the space.
+    var isPlainASCII: Bool {
+        // Without an early exit, which would keep the compiler from looking at many bytes at once.
+        reduce(Int8.max) { Swift.min($0, Int8(bitPattern: $1)) } >= 0x20
+    }
+
     /// Without leading and trailing white space and line ends.
     var trimmed: UnsafeRawBufferPointer {
         var (start, end) = (0, count)

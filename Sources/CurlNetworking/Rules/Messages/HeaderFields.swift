@@ -26,6 +26,7 @@ struct HeaderFields: Sendable, Equatable {
         var end: Int
 
         var name: Range<Int> { start..<valueStart }
+        var nameCount: Int { valueStart - start }
         var value: Range<Int> { valueStart..<end }
     }
 
@@ -41,36 +42,34 @@ struct HeaderFields: Sendable, Equatable {
     mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count
         add(name)
-        places.append(Place(start: start, valueStart: bytes.count, end: bytes.count))
-        extendLast(with: value)
+        let valueStart = bytes.count
+        add(value, toFieldNamed: start..<valueStart)
+        places.append(Place(start: start, valueStart: valueStart, end: bytes.count))
     }
 
     /// Adds to the value of the last field, after a space.
     mutating func continueLast(with value: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: " "))
-        extendLast(with: value)
-    }
-
-    private mutating func extendLast(with value: UnsafeRawBufferPointer) {
-        let start = bytes.count
-        add(value, of: places[places.count - 1])
+        add(value, toFieldNamed: places[places.count - 1].name)
         places[places.count - 1].end = bytes.count
-        guard value.position(of: UInt8(ascii: "\r")) != nil || value.position(of: 0) != nil else { return }
-        for index in start..<bytes.count where bytes[index] == UInt8(ascii: "\r") || bytes[index] == 0 {
-            bytes[index] = UInt8(ascii: " ")
-        }
     }
 
-    /// Text that isn't UTF-8 is taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves count, and are
-    /// percent-encoded.
-    private mutating func add(_ received: UnsafeRawBufferPointer, of place: Place? = nil) {
-        // Validating takes five times as long, and hardly any field needs it.
-        if received.reduce(0, |) < 0x80 || String(validating: received, as: UTF8.self) != nil {
+    /// Adds a name, or the value of the field whose name is at `name`, with spaces for what could end a line. Text that isn't UTF-8 is
+    /// taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves count, and are percent-encoded.
+    private mutating func add(_ received: UnsafeRawBufferPointer, toFieldNamed name: Range<Int>? = nil) {
+        // Nearly all names and values are, and finding that out is quick.
+        if received.isPlainASCII { return bytes.append(contentsOf: received) }
+        let start = bytes.count
+        if String(validating: received, as: UTF8.self) != nil {
             bytes.append(contentsOf: received)
-        } else if let place, Self.namesOfURLs.contains(where: text(place.name).isEqualIgnoringASCIICase(to:)) {
+        } else if let name, Self.namesOfURLs.contains(where: text(name).isEqualIgnoringASCIICase(to:)) {
             for byte in received { byte < 0x80 ? bytes.append(byte) : addEncoded(byte) }
         } else {
             bytes.append(contentsOf: String(String.UnicodeScalarView(received.map { Unicode.Scalar($0) })).utf8)
+        }
+        guard name != nil else { return }
+        for index in start..<bytes.count where bytes[index] == UInt8(ascii: "\r") || bytes[index] == 0 {
+            bytes[index] = UInt8(ascii: " ")
         }
     }
 
@@ -98,12 +97,14 @@ struct HeaderFields: Sendable, Equatable {
         var name = name
         return name.withUTF8 { name in
             bytes.withUnsafeBufferPointer { bytes in
-                // Compares lengths first: most differ.
-                for index in start..<places.count where places[index].name.count == name.count {
-                    let own = UnsafeBufferPointer(rebasing: bytes[places[index].name])
-                    if own.startsIgnoringASCIICase(with: name) { return index }
+                places.withUnsafeBufferPointer { places in
+                    // Compares lengths first: most differ.
+                    (start..<places.count).first { index in
+                        guard places[index].nameCount == name.count else { return false }
+                        let own = UnsafeBufferPointer(rebasing: bytes[places[index].name])
+                        return own.startsIgnoringASCIICase(with: name)
+                    }
                 }
-                return nil
             }
         }
     }

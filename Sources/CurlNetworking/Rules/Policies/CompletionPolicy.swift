@@ -59,12 +59,12 @@ enum CompletionPolicy {
 
     /// Whether only HTTP/2's framing says where the body after `head` ends.
     static func isEndedByHTTP2(_ head: ResponseHead) -> Bool {
-        head.version.hasPrefix("HTTP/2") && length(after: head) == nil
+        head.isOfHTTP2 && length(after: head) == nil
     }
 
     /// Whether the body after `head` ends with the connection (RFC 9112 §6.3).
     static func isEndedByConnection(_ head: ResponseHead) -> Bool {
-        head.version.hasPrefix("HTTP/1") && !head.isChunked && length(after: head) == nil
+        head.isOfHTTP1 && length(after: head) == nil && !head.isChunked
     }
 
     /// The length of the body on the wire; nil if the head doesn't say.

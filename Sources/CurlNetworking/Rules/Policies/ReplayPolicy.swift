@@ -72,7 +72,7 @@ enum ReplayPolicy {
 
     /// Whether libcurl may have lost the body of a response in the same way, after `head`, to an upload that is incomplete.
     static func isLossOfRest(_ failure: TransferFailure, after head: ResponseHead?) -> Bool {
-        guard let head, head.version.hasPrefix("HTTP/2") else { return false }
+        guard let head, head.isOfHTTP2 else { return false }
         return isLossOfResponse(failure) || failure.code == .partialFile
     }
 

@@ -11,7 +11,7 @@ enum UnwantedBody {
         guard let body = try? MessageBody(after: head, method: method) else { return false }
         if body.isComplete { return true }
         // With HTTP/1, only the connection's end would be the body's. With later versions, the body has its own end.
-        if body.mayEnd { return !head.version.hasPrefix("HTTP/1") }
+        if body.mayEnd { return !head.isOfHTTP1 }
         return head.isChunked || head.contentLength ?? 0 <= maximumLength
     }
 }

@@ -232,7 +232,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func received(_ head: ResponseHead) -> ReceiveVerdict {
         receiving.head = head
         connection.responseVersion = head.version
-        receiving.releasesWaiting = !head.version.hasPrefix("HTTP/1")
+        receiving.releasesWaiting = !head.isOfHTTP1
         if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) || head.hasDoubtfulEnd {
             multi.closeConnection(after: easy)
         }
