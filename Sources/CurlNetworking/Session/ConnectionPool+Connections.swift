@@ -17,7 +17,7 @@ extension ConnectionPool {
     ///
     /// Throws if the request's head is larger than libcurl can send, or than the HTTP version set for the origin can carry.
     func choose(
-        _ options: TransferOptions,
+        _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
         choice: ConnectionChoice
     ) throws(URLError) {
@@ -30,10 +30,10 @@ extension ConnectionPool {
         options.hasPriorKnowledge = plan.hasPriorKnowledge
         options.connection = plan.profile
         options.connections = plan.connections
-        chooseReuse(options, for: ticket, plan, choice, multiplexes: multiplexes)
+        chooseReuse(&options, for: ticket, plan, choice, multiplexes: multiplexes)
         guard multiplexes || plan.mayMultiplex else { return }
         if plan.quirks.forgetsHTTP2Input { options.receiveBufferSize = ReceiveBuffer.multiplexed }
-        try chooseVersion(options, for: ticket, plan, headSize: headSize)
+        try chooseVersion(&options, for: ticket, plan, headSize: headSize)
     }
 
     private static func checkSize(
@@ -50,7 +50,7 @@ extension ConnectionPool {
 
     /// - Parameter multiplexes: Whether the origin is known to.
     private func chooseReuse(
-        _ options: TransferOptions,
+        _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
         _ plan: ConnectionPlan,
         _ choice: ConnectionChoice,
@@ -73,7 +73,7 @@ extension ConnectionPool {
 
     /// Keeps a request off HTTP/2, which the origin may speak, if it wouldn't get through. Called after `chooseReuse`.
     private func chooseVersion(
-        _ options: TransferOptions,
+        _ options: inout TransferOptions,
         for ticket: Admission.Ticket,
         _ plan: ConnectionPlan,
         headSize: Int
@@ -177,7 +177,7 @@ extension TransferOptions {
     /// Approximate, in bytes.
     fileprivate var headSize: Int { headers.reduce(url.utf8.count) { $0 + $1.utf8.count } }
 
-    fileprivate func speakHTTP1() {
+    fileprivate mutating func speakHTTP1() {
         versionOverride = .http1
         if reuse == .awaited { reuse = .possible }
     }

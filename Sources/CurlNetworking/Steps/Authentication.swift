@@ -250,7 +250,7 @@ struct Authentication {
 
     /// Makes `options` send each party the credential known for it, and notes what is sent.
     mutating func apply(
-        to options: TransferOptions,
+        to options: inout TransferOptions,
         of request: URLRequest,
         through route: ProxyRoute,
         _ spaces: inout ProtectionSpaces
@@ -260,13 +260,13 @@ struct Authentication {
         for party in [AuthenticationParty.server, .proxy] {
             guard let challenger = party.challenger(for: url, through: route) else { continue }
             if let use = uses[party], use.space.challenger == challenger, use.extends(to: url) {
-                sent[party] = show(use, isAhead: false, to: options, &spaces)
+                sent[party] = show(use, isAhead: false, to: &options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
                 let space = spaces.space(for: url, of: challenger), let known = spaces[space],
                 !refuses(known.credential, space)
             {
                 let use = Use(space: space, credential: known.credential, isShared: true)
-                sent[party] = show(use, isAhead: true, to: options, &spaces)
+                sent[party] = show(use, isAhead: true, to: &options, &spaces)
             }
         }
         hasSentURLCredential = sent[.server] == nil && options.credentials != nil
@@ -276,7 +276,7 @@ struct Authentication {
     private mutating func show(
         _ use: Use,
         isAhead: Bool,
-        to options: TransferOptions,
+        to options: inout TransferOptions,
         _ spaces: inout ProtectionSpaces
     ) -> Sent? {
         let (user, password) = (use.credential.user, use.credential.password)
@@ -284,7 +284,7 @@ struct Authentication {
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .digest:
-            guard let digest = showDigest(use, to: options, &spaces) else { return nil }
+            guard let digest = showDigest(use, to: &options, &spaces) else { return nil }
             return Sent(use: use, isAhead: isAhead, digest: digest)
         case _ where use.isForTunnel(of: options):
             options.authenticateTunnel(use, digest: nil)
@@ -304,7 +304,7 @@ struct Authentication {
     /// Returns the challenge that it answers; nil if none is known.
     private mutating func showDigest(
         _ use: Use,
-        to options: TransferOptions,
+        to options: inout TransferOptions,
         _ spaces: inout ProtectionSpaces
     ) -> DigestChallenge? {
         guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }

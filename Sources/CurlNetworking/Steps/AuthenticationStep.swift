@@ -41,16 +41,17 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         let mayShowSomething =
             state != nil || plan.options?.credentials != nil || plan.options?.proxy.authentication != nil
             || context.session.existingAuthenticationCoordinator != nil
-        guard mayShowSomething, let options = plan.options else { return }
+        guard mayShowSomething, var options = plan.options else { return }
         var authentication = state ?? Authentication()
         let route = context.route
         context.session.authenticationCoordinator.withSpaces {
-            authentication.apply(to: options, of: plan.request, through: route, &$0)
+            authentication.apply(to: &options, of: plan.request, through: route, &$0)
         }
         if authentication.sent[.server]?.use.ownsConnection ?? false {
             plan.connection = .own
             options.closing = .always
         }
+        plan.options = options
         if state != nil || authentication.hasSentSomething { state = authentication }
     }
 

@@ -144,7 +144,7 @@ final class CookieStep: Step, @unchecked Sendable {
 
 extension TransferOptions {
     /// Adds stored cookies after those of a `Cookie` field that the program has set; if both have the same name, the program's counts.
-    func addCookies(_ stored: String) {
+    mutating func addCookies(_ stored: String) {
         guard let index = headers.firstIndex(where: { $0.isLine(ofField: "Cookie") }) else {
             headers.append("Cookie: " + stored)
             return

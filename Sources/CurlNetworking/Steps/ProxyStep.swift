@@ -22,7 +22,7 @@ final class ProxyStep: Step {
 extension TransferOptions {
     /// Makes an HTTP proxy open a tunnel. A `Proxy-Authorization` set by hand is for the proxy, which can't see what goes through the
     /// tunnel.
-    fileprivate func tunnel(through server: CurlOptions.ProxyServer, to origin: Origin, _ names: NameRules) {
+    fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer, to origin: Origin, _ names: NameRules) {
         proxy.tunnel = ProxyUse.Tunnel(port: origin.port, connectTo: names.connectTo(for: origin))
         proxy.tunnelHeaders = headers.filter(Self.isForProxy)
         if let credential = server.credential, proxy.tunnelHeaders.isEmpty {
@@ -33,7 +33,7 @@ extension TransferOptions {
     }
 
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).
-    fileprivate func dropProxyAuthorization() {
+    fileprivate mutating func dropProxyAuthorization() {
         removeHeader("Proxy-Authorization")
     }
 
@@ -45,7 +45,7 @@ extension TransferOptions {
     ///
     /// - Parameter digest: The field's value for Digest; nil for another scheme. libcurl, which can compute one only from a challenge on
     ///   the same connection, sends it as it is. It still needs the credential: only requests with the same one share a tunnel.
-    func authenticateTunnel(_ use: Authentication.Use, digest: String?) {
+    mutating func authenticateTunnel(_ use: Authentication.Use, digest: String?) {
         proxy.tunnelHeaders.removeAll(where: Self.isForProxy)
         if let digest { proxy.tunnelHeaders.append("Proxy-Authorization: \(digest)") }
         let scheme: ProxyAuthentication.Scheme

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Repeats a request whose connection turned out to be dead. libcurl does so by itself until the body has begun, and later if the body can
@@ -10,12 +11,8 @@ final class ReplayStep: Step, @unchecked Sendable {
 
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if plan.connection == .any { plan.connection = connection }
-        guard let options = plan.options else { return }
-        options.maximumSends = ReplayPolicy.maximumSends(
-            options.method,
-            isSingle: connection != .any || context.part(of: plan.request).rest != nil,
-            takesSeveral: options.authenticatesInSteps
-        )
+        let isSingle = connection != .any || context.part(of: plan.request).rest != nil
+        plan.options?.limitSends(isSingle: isSingle)
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
@@ -45,5 +42,12 @@ final class ReplayStep: Step, @unchecked Sendable {
         guard ticket.isKeptOffHTTP2, ending.head == nil, ReplayPolicy.isSilence(ending.error) else { return false }
         context.pool.noteSilence(of: ticket.origin)
         return true
+    }
+}
+
+extension TransferOptions {
+    /// - Parameter isSingle: Whether the request is repeated only by the step, if at all.
+    fileprivate mutating func limitSends(isSingle: Bool) {
+        maximumSends = ReplayPolicy.maximumSends(method, isSingle: isSingle, takesSeveral: authenticatesInSteps)
     }
 }

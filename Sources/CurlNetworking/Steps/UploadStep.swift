@@ -115,8 +115,8 @@ final class UploadStep: Step, @unchecked Sendable {
 
     private func offer(_ plan: TransferPlan, _ context: any StepContext) {
         (creation, base) = (plan.request, plan.request)
-        guard let offered, !course.isRefusedAsWhole, let options = plan.options, let body = plan.body, body.length != 0,
-            Self.maySend(plan.request, options.headers),
+        guard let offered, !course.isRefusedAsWhole, let headers = plan.options?.headers, let body = plan.body,
+            body.length != 0, Self.maySend(plan.request, headers),
             // Another body, with which the delegate answered a redirect, won't be there any more when its rest is due.
             context.owner.body.isKept(by: plan.request, after: context.steps.redirect)
         else {
@@ -235,7 +235,7 @@ final class UploadStep: Step, @unchecked Sendable {
 extension TransferOptions {
     /// Removes the fields that describe the body of the upload's own request, if the session adds them: this request has another body, or
     /// none.
-    fileprivate func removeBodyFields(notOf request: URLRequest) {
+    fileprivate mutating func removeBodyFields(notOf request: URLRequest) {
         let own = Set((request.allHTTPHeaderFields ?? [:]).keys.map { $0.lowercased() })
         headers.removeAll { line in
             let name = line.fieldName.lowercased()

@@ -29,7 +29,8 @@ struct TransferFactory {
     }
 
     private func make(_ bufferSize: Int) throws(URLError) -> any Transfer {
-        guard let options = plan.options else { return try makeFTPTransfer() }
+        // Taken, not copied.
+        guard let options = plan.options.take() else { return try makeFTPTransfer() }
         if let webSocket = plan.webSocket { return try makeWebSocketTransfer(options, webSocket) }
         if let port = environment.port { return try makeStreamTransfer(options, port) }
         if mayUpgrade(options) { return try makeUpgradeTransfer(options) }
@@ -55,10 +56,10 @@ struct TransferFactory {
     // MARK: - libcurl's transfers
 
     private func makeHTTPTransfer(
-        _ options: TransferOptions,
+        _ options: consuming TransferOptions,
         _ bufferSize: Int
     ) throws(URLError) -> HTTPTransfer {
-        try pool.choose(options, for: ticket, choice: plan.connection)
+        try pool.choose(&options, for: ticket, choice: plan.connection)
         options.connectTimeout = settings.idleTimeout(for: request)
         options.receiveBufferSize = max(options.receiveBufferSize, bufferSize)
         let multi: Multi

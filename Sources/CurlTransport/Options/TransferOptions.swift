@@ -1,9 +1,7 @@
 import CCurlNetworkingLibcurl
 
-/// All options of one HTTP exchange, which write themselves onto an easy handle. A class, because they are large and passed on many times.
-///
-/// `@unchecked Sendable`: only one thread has them at a time, and finally the loop.
-package final class TransferOptions: EasyOptions, @unchecked Sendable {
+/// All options of one HTTP exchange, which write themselves onto an easy handle. Large: a copy retains a dozen objects.
+package struct TransferOptions: EasyOptions, Sendable {
     package enum Body: Sendable, Equatable {
         case none
         /// This many bytes, asked for through `TransferHandler.transferNeedsBody(into:)` unless 0; sent with Content-Length.
@@ -43,7 +41,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     }
 
     /// Without user name and password.
-    package var url: String
+    package let url: String
     package var method: String
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
     package var headers: [String] { didSet { sharedHeaders = nil } }
@@ -83,9 +81,7 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     }
 
     package init(url: String, method: String, headers: HeaderList) {
-        self.url = url
-        self.method = method
-        self.headers = headers.lines
+        self.init(url: url, method: method, headers: headers.lines)
         sharedHeaders = headers
     }
 
@@ -115,18 +111,20 @@ package final class TransferOptions: EasyOptions, @unchecked Sendable {
     /// By prior knowledge.
     package var speaksHTTP2WithoutTLS: Bool { hasPriorKnowledge && connectionAuthentication == nil }
 
-    /// Whether the scheme is http, not https.
-    private var isPlainHTTP: Bool { url.utf8.dropFirst(4).first == UInt8(ascii: ":") }
-
     private var allHeaders: [String] { body == .known(0) ? headers + ["Content-Length: 0"] : headers }
 
+    /// Whether the scheme is https, not http. Bytes are several times faster than the view.
+    package var mayUseTLS: Bool {
+        var url = url
+        return url.withUTF8 { $0.dropFirst(4).first != UInt8(ascii: ":") }
+    }
+
     package var protocols: Int { Int(CURLPROTO_HTTP) | Int(CURLPROTO_HTTPS) }
-    package var mayUseTLS: Bool { !isPlainHTTP }
 
     package func applyDefaults(to easy: EasyHandle) throws(TransferFailure) {
         if let connectTimeout { try easy.setConnectTimeout(connectTimeout) }
         // Otherwise a response that only claims to be HTTP/2 makes libcurl send other requests on its connection concurrently.
-        if isPlainHTTP { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
+        if !mayUseTLS { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         if sendsBody { try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, Self.sendBufferSize) }
     }
 

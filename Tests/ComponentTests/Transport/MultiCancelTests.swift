@@ -18,7 +18,7 @@ struct MultiCancelTests {
             if heard.contains(event) { transfer.cancel() }
         }
         try await LoopRig.use { rig in
-            let options = MultiTests.get(server)
+            var options = MultiTests.get(server)
             if event == .needsBody {
                 options.method = "PUT"
                 options.body = .known(1_000_000)

@@ -74,7 +74,7 @@ struct MultiFailureTests {
         let transfer = RecordedTransfer(requestBody: Data("xyz".utf8))
         transfer.verdict = { $0 == event ? .abort : .accepted }
         try await LoopRig.use { rig in
-            let options = MultiTests.get(server)
+            var options = MultiTests.get(server)
             options.method = "PUT"
             options.body = .known(3)
             try await rig.run(transfer, options)

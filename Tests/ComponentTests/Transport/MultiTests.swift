@@ -50,7 +50,7 @@ struct MultiTests {
         defer { server.stop() }
         let data = GeneratedBody.bytes(seed: 3, length: 100_000)
         let transfer = try await LoopRig.use { rig in
-            let options = Self.get(server)
+            var options = Self.get(server)
             options.method = "POST"
             options.body = body
             options.headers = ["Expect:"]
@@ -74,7 +74,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("abc") }
         defer { server.stop() }
         let transfer = try await LoopRig.use { rig in
-            let options = Self.get(server)
+            var options = Self.get(server)
             options.method = method
             options.body = body
             return try await rig.run(
@@ -94,7 +94,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("") }
         defer { server.stop() }
         try await LoopRig.use { rig in
-            let options = Self.get(server)
+            var options = Self.get(server)
             options.headers = ["X-A: b", "X-Empty;", "Accept:"]
             options.credentials = ("us:er", "pä ss")
             try await rig.run(RecordedTransfer(), options)

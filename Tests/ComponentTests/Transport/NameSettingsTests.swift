@@ -9,7 +9,7 @@ struct NameSettingsTests {
     private static func options(_ url: String, _ change: (inout NameSettings) -> Void) -> TransferOptions {
         var settings = NameSettings()
         change(&settings)
-        let options = TransferOptions(url: url, method: "GET")
+        var options = TransferOptions(url: url, method: "GET")
         options.connection = ConnectionProfile([settings])
         return options
     }

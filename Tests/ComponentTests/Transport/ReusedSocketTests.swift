@@ -67,7 +67,7 @@ struct ReusedSocketTests {
     }
 
     private static func get(_ socket: LoopbackServer.UnixSocket, _ path: String) -> TransferOptions {
-        let options = TransferOptions(url: "http://localhost\(path)", method: "GET")
+        var options = TransferOptions(url: "http://localhost\(path)", method: "GET")
         guard case .abstract(let name) = socket else { return options }
         var names = NameSettings()
         names.unixSocket = .abstract(name)

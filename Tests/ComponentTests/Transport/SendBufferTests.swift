@@ -20,7 +20,7 @@ struct SendBufferTests {
         let server = try LoopbackServer { .text("\($0.bodyLength)") }
         defer { server.stop() }
         let transfer = RecordedTransfer(requestBody: Data(count: 2_000_000))
-        let options = MultiTests.get(server)
+        var options = MultiTests.get(server)
         options.method = "PUT"
         options.body = .known(2_000_000)
         options.connection = kibibytes.map { ConnectionProfile([SendBuffer(size: $0 << 10)]) }

@@ -53,7 +53,7 @@ struct EasyOptionsTests {
     func http() throws {
         CurlLibrary.initialize()
         let probe = Probe()
-        let options = TransferOptions(url: "https://127.0.0.1/", method: "PUT")
+        var options = TransferOptions(url: "https://127.0.0.1/", method: "PUT")
         options.body = .known(3)
         options.connection = ConnectionProfile([probe])
         let easy = try #require(EasyHandle())

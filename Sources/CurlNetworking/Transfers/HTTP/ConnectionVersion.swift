@@ -7,9 +7,10 @@ enum ConnectionVersion {
     case http2
     case unknown
 
-    /// The version spoken without TLS; unknown if the program sets its own options, which may lead to either.
-    init(of setup: HTTPTransfer.Setup) {
-        self = setup.hooks?.configure != nil ? .unknown : setup.options.speaksHTTP2WithoutTLS ? .http2 : .http1
+    /// The version spoken without TLS; unknown for an https URL, and if the program sets its own options, which may lead to either.
+    init(withoutTLS options: TransferOptions, _ hooks: TransferHooks?) {
+        let isKnown = !options.mayUseTLS && hooks?.configure == nil
+        self = !isKnown ? .unknown : options.speaksHTTP2WithoutTLS ? .http2 : .http1
     }
 
     /// libcurl goes by the version that a response claims. One over HTTP/1.1 that claims to be HTTP/2 would make it send other requests on

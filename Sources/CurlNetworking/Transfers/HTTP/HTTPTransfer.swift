@@ -34,8 +34,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let options: TransferOptions
         let hooks: TransferHooks?
         let multi: Multi
+        /// The HTTP version that is spoken without TLS.
+        let plainVersion: ConnectionVersion
 
         init(options: TransferOptions, hooks: TransferHooks?, multi: Multi) {
+            plainVersion = ConnectionVersion(withoutTLS: options, hooks)
             self.options = options
             self.hooks = hooks
             self.multi = multi
@@ -84,7 +87,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func start() throws(URLError) {
         guard case .ready(let setup) = stage else { return }
         stage = .over
-        receiving.plainVersion = ConnectionVersion(of: setup)
+        receiving.plainVersion = setup.plainVersion
         if setup.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
         do throws(TransferFailure) {
             stage = .running(setup.multi, try setup.multi.start(setup.options, handler: self, hooks: setup.hooks))
@@ -215,7 +218,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     private func version(of easy: EasyHandle) -> ConnectionVersion {
         if easy.info.tlsSession != nil { return easy.info.negotiatedProtocol == "h2" ? .unknown : .http1 }
-        return request.url.flatMap(Scheme.init)?.isSecure == false ? receiving.plainVersion : .unknown
+        return receiving.plainVersion
     }
 
     /// Whether no other request shares the connection; false if that isn't certain.

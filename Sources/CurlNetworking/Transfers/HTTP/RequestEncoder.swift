@@ -21,7 +21,7 @@ enum RequestEncoder {
         let (target, credentials) = try transportURL(of: url, at: origin)
         let asksForPart = fields.contains("Range")
         let defaults = Defaults.of(settings, asksForPart: asksForPart)
-        let options =
+        var options =
             fields.isEmpty && body == nil
             ? TransferOptions(url: target, method: method, headers: defaults.list)
             : TransferOptions(
@@ -173,13 +173,13 @@ enum RequestEncoder {
 
 extension TransferOptions {
     /// Replaces all fields of the same names with `fields`.
-    func replaceHeaders(_ fields: [HeaderField]) {
+    mutating func replaceHeaders(_ fields: [HeaderField]) {
         headers.removeAll { line in fields.contains { line.isLine(ofField: $0.name) } }
         headers += fields.map { "\($0.name): \($0.value)" }
     }
 
     /// Leaves the lines alone if none is of this field, so that many requests can go on sharing them.
-    func removeHeader(_ name: String) {
+    mutating func removeHeader(_ name: String) {
         guard headers.contains(where: { $0.isLine(ofField: name) }) else { return }
         headers.removeAll { $0.isLine(ofField: name) }
     }

@@ -116,7 +116,7 @@ struct CookieMatchingTests {
 
     @Test("Stored cookies join those set by hand, which count where a name is in both")
     func byHand() {
-        let options = TransferOptions(url: "http://example.com/", method: "GET")
+        var options = TransferOptions(url: "http://example.com/", method: "GET")
         options.addCookies("x=1; y=2")
         #expect(options.headers == ["Cookie: x=1; y=2"])
         options.headers = ["Accept: */*", "cookie: y=own;z=3"]

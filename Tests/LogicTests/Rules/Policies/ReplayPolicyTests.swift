@@ -89,7 +89,7 @@ struct ReplayPolicyTests {
     @Test("A tunnel's credential doesn't have the request sent more often, an open proxy's and the server's may")
     func steps() {
         let password = ProxyAuthentication(.any, user: "user", password: "secret")
-        let options = TransferOptions(url: "https://a/", method: "POST", headers: [String]())
+        var options = TransferOptions(url: "https://a/", method: "POST", headers: [String]())
         options.proxy.authentication = password
         #expect(options.authenticatesInSteps)
         options.proxy.tunnel = ProxyUse.Tunnel(port: 443)

@@ -319,7 +319,7 @@ struct RequestEncoderTests {
 
     @Test("Replacing headers drops the old lines of those names, however they are spelt")
     func replacing() {
-        let options = TransferOptions(
+        var options = TransferOptions(
             url: "http://a/",
             method: "GET",
             headers: ["range: x", "Range;", "RANGE:", "Ranger: y", "A: b"]
