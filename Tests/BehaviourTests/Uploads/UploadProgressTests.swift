@@ -69,6 +69,28 @@ struct UploadProgressTests {
         check(delegate.events(of: task), 64 << 20)
     }
 
+    @Test("Progress is still told after a response that arrived early")
+    func afterEarlyResponse() async throws {
+        let responded = Gate()
+        let delegate = RecordingDelegate()
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+            return .raw([
+                .stopReading, .bytes(head), .waitFor(responded), .resumeReading, .waitForBody, .bytes("done"),
+            ])
+        }
+        defer { rig.stop() }
+        let body = Data(count: 64 << 20)
+        let task = rig.session.uploadTask(with: URLRequest(rig.url("/"), method: "PUT"), from: body)
+        task.resume()
+        try await delegate.wait(for: task) { $0.name == "response" }
+        responded.open()
+        try await delegate.success(of: task)
+        let afterResponse = delegate.events(of: task).drop { $0.name != "response" }
+        #expect(afterResponse.contains { $0.name == "sent" })
+        check(delegate.events(of: task), 64 << 20)
+    }
+
     @Test("An empty body has no progress to tell")
     func empty() async throws {
         let delegate = RecordingDelegate()
