@@ -188,7 +188,7 @@ struct MultiTests {
         let server = try LoopbackServer { _ in .text("abc") }
         defer { server.stop() }
         let plain = try await LoopRig.use { rig in
-            let loud = Self.get(server, "/loud")
+            var loud = Self.get(server, "/loud")
             loud.method = "PATCH"
             loud.body = .known(3)
             loud.headers = ["X-A: b", "Accept: text/loud", "User-Agent: loud"]
@@ -199,7 +199,7 @@ struct MultiTests {
             try await rig.run(first, loud)
             let quiet = Self.get(server, "/quiet")
             let second = try await rig.run(RecordedTransfer(), quiet)
-            let head = Self.get(server, "/head")
+            var head = Self.get(server, "/head")
             head.method = "HEAD"
             #expect(try await rig.run(RecordedTransfer(), head).body == Data())
             #expect(try await rig.run(RecordedTransfer(), quiet).body == Data("abc".utf8), "no HEAD any more")
