@@ -61,7 +61,7 @@ struct CacheStepVariantTests {
         rig.request?.setValue(own, forHTTPHeaderField: "Cookie")
         let request = try #require(rig.request)
         #expect(SentFields(request, cookies: stored, rig).value(of: "cookie") == sent)
-        let options = try #require(try rig.plan(with: step).options)
+        var options = try #require(try rig.plan(with: step).options)
         if let stored { options.addCookies(stored) }
         #expect(options.headers.contains("Cookie: \(sent)"))
     }
