@@ -30,13 +30,13 @@ struct RunningTransfers {
         all.contains { $0.socket == nil && $0.info.hasSentHead && $0.info.long(CURLINFO_LOCAL_PORT) == port }
     }
 
-    /// Whether input on the connection from `port` may belong to a transfer: one that has sent its request there, perhaps on its second
-    /// connection, and isn't over.
+    /// Whether input on the connection from `port` may belong to a transfer: one that has sent its request, or an FTP session's commands,
+    /// there, perhaps on its second connection, and isn't over.
     func hasTransfer(fromPort port: Int) -> Bool {
         hasUnwatchedTransfer(fromPort: port)
             || port > 0
                 && all.contains {
-                    $0.info.hasSentHead && !$0.hasResult && $0.info.long(CURLINFO_LOCAL_PORT) == port
+                    $0.info.mayReceive && !$0.hasResult && $0.info.long(CURLINFO_LOCAL_PORT) == port
                 }
     }
 

@@ -63,6 +63,9 @@ package struct TransferInfo {
     /// Whether libcurl has begun to send the request.
     var hasSentHead: Bool { offset(CURLINFO_PRETRANSFER_TIME_T) > 0 }
 
+    /// Whether what arrives on the transfer's connection may be for it: an FTP session's replies come before what libcurl calls the request.
+    var mayReceive: Bool { hasSentHead || speaksFTP }
+
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 { offset(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
 

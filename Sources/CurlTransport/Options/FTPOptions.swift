@@ -81,6 +81,9 @@ package struct FTPOptions: EasyOptions, Sendable {
             try easy.set(CURLOPT_NOBODY, true)
         case .upload(let body):
             try easy.set(CURLOPT_UPLOAD, true)
+            // libcurl reads nothing from the data connection, and so misses the TLS session with which the next one would have to begin for
+            // servers such as proftpd: they refuse it otherwise.
+            if isSecure { try easy.set(CURLOPT_FORBID_REUSE, true) }
             if case .known(let length) = body { try easy.set(CURLOPT_INFILESIZE_LARGE, offset: length) }
         }
     }

@@ -249,4 +249,56 @@ struct FTPTests {
         helper.closeInput()
         _ = await helper.ending()
     }
+
+    private func trustingSession(
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) throws -> URLSession {
+        let authority = try Nginx.shared().site.authority
+        return URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(authority)]
+            configure($0)
+        }
+    }
+
+    @Test("Over TLS a kept connection serves one request after the other")
+    func keptOverTLS() async throws {
+        let server = try Vsftpd.overTLS()
+        let content = GeneratedBody.bytes(seed: 8, length: 3_000_000)
+        try server.publish(name, content)
+        let session = try trustingSession()
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.data(from: server.url("/upload/\(name)")).0 == content)
+        // Replies that arrive before libcurl asks for the socket belong to the transfer.
+        for number in 0..<40 {
+            let result = await session.load(server.url("/upload/"))
+            #expect(result.text?.contains(name) == true, "\(number): \(String(describing: result.error))")
+        }
+    }
+
+    @Test("Over TLS an upload's connection isn't kept, and a download's is")
+    func uploadOverTLS() async throws {
+        let server = try Vsftpd.overTLS()
+        let reusing = Watched<[Int]>([])
+        let session = try trustingSession {
+            $0.curl.trace = .init { task, event in
+                // Data connections are never used again.
+                if event.text.contains("e-using existing") { reusing.update { $0.append(task.taskIdentifier) } }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/upload/\(name)")
+        func run(_ task: URLSessionTask) async throws {
+            let delegate = TimelineDelegate()
+            task.delegate = delegate
+            task.resume()
+            _ = try await delegate.completeStory()
+            #expect(task.error == nil)
+        }
+        try await run(session.uploadTask(with: URLRequest(url, method: "PUT"), from: Data("hello".utf8)))
+        try await run(session.dataTask(with: url))
+        let last = session.dataTask(with: url)
+        try await run(last)
+        try await reusing.wait { $0.contains(last.taskIdentifier) }
+        #expect(reusing.value == [last.taskIdentifier])
+    }
 }
