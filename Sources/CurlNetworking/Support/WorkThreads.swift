@@ -22,6 +22,8 @@ final class WorkThreads: @unchecked Sendable {
 
     private let limit: Int
     private let longestShortWork: Duration
+    /// Starts a thread that calls `serve`. Returns false if the system can't.
+    private let start: @Sendable (WorkThreads) -> Bool
     private let condition = NSCondition()
     private var waiting = Fifo<Work>()
     private var count = 0
@@ -44,9 +46,15 @@ final class WorkThreads: @unchecked Sendable {
     /// - Parameters:
     ///   - limit: How many threads there may be.
     ///   - longestShortWork: A thread starts new work only once all busy threads have spent longer than this on theirs.
-    init(limit: Int, longestShortWork: Duration = .zero) {
+    ///   - start: See `start`; for tests.
+    init(
+        limit: Int,
+        longestShortWork: Duration = .zero,
+        start: @escaping @Sendable (WorkThreads) -> Bool = { $0.startOwnThread() }
+    ) {
         self.limit = limit
         self.longestShortWork = longestShortWork
+        self.start = start
     }
 
     /// Runs `work` on one of the threads, and doesn't wait for it. Any thread.
@@ -96,36 +104,42 @@ final class WorkThreads: @unchecked Sendable {
     }
 
     private func startThread() {
+        if start(self) { return }
+        // Dispatch waits until it has a thread. It may have no other one, so that goes back as soon as there is nothing to do.
+        DispatchQueue(label: "CurlNetworking.work").async { self.serve(isBorrowed: true) }
+    }
+
+    private func startOwnThread() -> Bool {
         var thread = pthread_t()
         let context = Unmanaged.passRetained(self)
         let start: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { context in
-            if let context { Unmanaged<WorkThreads>.fromOpaque(context).takeRetainedValue().serve() }
+            if let context { Unmanaged<WorkThreads>.fromOpaque(context).takeRetainedValue().serve(isBorrowed: false) }
             return nil
         }
         guard pthread_create(&thread, nil, start, context.toOpaque()) == 0 else {
             context.release()
-            // The system can't start a thread; Dispatch waits until it can.
-            return DispatchQueue(label: "CurlNetworking.work").async { self.serve() }
+            return false
         }
         pthread_detach(thread)
+        return true
     }
 
     // MARK: - On the threads
 
-    private func serve() {
+    private func serve(isBorrowed: Bool) {
         let number = condition.withLock {
             coming -= 1
             latestNumber += 1
             return latestNumber
         }
-        while let (work, starts) = next(for: number) {
+        while let (work, starts) = next(for: number, isBorrowed) {
             if starts { startThread() }
             work()
         }
     }
 
     /// Returns the thread's next work, and whether it must first start another thread; nil if it is to end.
-    private func next(for number: Int) -> (Work, starts: Bool)? {
+    private func next(for number: Int, _ isBorrowed: Bool) -> (Work, starts: Bool)? {
         condition.lock()
         defer { condition.unlock() }
         begins.removeAll { $0.number == number }
@@ -135,7 +149,7 @@ final class WorkThreads: @unchecked Sendable {
                 return (work, callThreadIfNeeded())
             }
             if waiting.isEmpty || isWatched {
-                guard waitForWork() else { return nil }
+                guard waitForWork(isBorrowed) else { return nil }
             } else {
                 watch()
             }
@@ -158,9 +172,9 @@ final class WorkThreads: @unchecked Sendable {
         isWatched = false
     }
 
-    /// False if none arrives in time.
-    private func waitForWork() -> Bool {
-        guard idle < Self.maximumIdle else {
+    /// False if the thread is to end: if none arrives in time, or at once if it is borrowed.
+    private func waitForWork(_ isBorrowed: Bool) -> Bool {
+        guard !isBorrowed, idle < Self.maximumIdle else {
             count -= 1
             return false
         }

@@ -76,4 +76,19 @@ struct WorkThreadsTests {
             try await counts.wait { $0.done == 100 * number }
         }
     }
+
+    @Test("Where no thread can be started, work runs on Dispatch's, which aren't kept")
+    func noThreads() async throws {
+        let starts = Watched(0)
+        let threads = WorkThreads(limit: .max) { _ in
+            starts.update { $0 += 1 }
+            return false
+        }
+        let done = Watched(0)
+        for number in 1...50 {
+            threads.run { done.update { $0 += 1 } }
+            try await done.wait { $0 == number }
+        }
+        #expect(starts.value == 50, "a kept thread would have done some of the work")
+    }
 }
