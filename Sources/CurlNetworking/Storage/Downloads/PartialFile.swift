@@ -126,7 +126,8 @@ struct PartialFile: Codable, Equatable, Sendable {
     func remove(in directory: URL, as form: TemporaryName = .kept) {
         guard let descriptor = open(in: directory, as: form) else { return }
         defer { close(descriptor) }
-        guard LockedFile.lock(descriptor) else { return }
+        // On a file system without locks, nobody else could tell either.
+        guard !LockedFile.isLockedElsewhere(descriptor) else { return }
         unlink(directory.appendingPathComponent(name, isDirectory: false).path)
     }
 }
