@@ -1,8 +1,9 @@
-import CurlNetworking
 import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
+
+@testable import CurlNetworking
 
 extension BackgroundTests {
     @Suite("What background sessions don't do")
@@ -120,6 +121,22 @@ extension BackgroundTests {
             task.resume()
             let error = try await delegate.completion(of: task)
             #expect(error?.code == .backgroundSessionWasDisconnected && error?.failingURL == url)
+        }
+
+        @Test("Tasks say why the agent can't use the session's folder")
+        func unusableFolder() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let lock = StateFolder(rig.folder).url.appendingPathComponent(StateFolder.lockName)
+            try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: true)
+            let delegate = RecordingDelegate()
+            let session = rig.session(delegate)
+            defer { session.invalidateAndCancel() }
+            let task = session.downloadTask(with: try #require(url))
+            task.resume()
+            let error = try await delegate.completion(of: task)
+            #expect(error?.code == .cannotWriteToFile && error?.failingURL == url)
+            #expect(error?.localizedDescription.contains("Is a directory") == true)
         }
     }
 }

@@ -47,13 +47,14 @@ final class BackgroundAgent: @unchecked Sendable {
         } catch {
             throw .system(error.localizedDescription)
         }
-        let path = folder.url.appendingPathComponent(StateFolder.lockName, isDirectory: false).path
-        lock = uninterrupted { open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
-        guard lock >= 0 else { throw .system("the lock: \(SystemError.current)") }
-        guard LockedFile.lock(lock) else {
-            close(lock)
-            throw .isTaken
+        let taken: Int32?
+        do throws(SystemError) {
+            taken = try folder.takeLock()
+        } catch {
+            throw .system("the lock: \(error)")
         }
+        guard let taken else { throw .isTaken }
+        lock = taken
         // For people, and for tests.
         let text = Array("\(getpid())\n".utf8)
         ftruncate(lock, 0)

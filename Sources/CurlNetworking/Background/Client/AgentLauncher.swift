@@ -80,9 +80,25 @@ struct AgentLauncher: Sendable {
         // nil if the program itself reaps all of its children: the agent may be running.
         case AgentProcess.Status.listens, AgentProcess.Status.wasKilled, nil: return
         case AgentProcess.Status.cannotUseFolder:
-            throw Self.failure("The agent can't use its folder, \(folder.url.path).")
+            throw Self.refusal(of: folder)
         case let status?: throw Self.failure("The agent \(program) ended with status \(status).")
         }
+    }
+
+    /// Why an agent can't use the folder, which this process finds out by trying the same.
+    private static func refusal(of folder: StateFolder) -> URLError {
+        let text = "The agent can't use its folder, \(folder.url.path)"
+        do throws(URLError) {
+            try folder.prepare()
+        } catch {
+            return error
+        }
+        do throws(SystemError) {
+            if let lock = try folder.takeLock() { close(lock) }
+        } catch {
+            return URLError(.cannotWriteToFile, url: nil, "\(text): \(error).", cause: error)
+        }
+        return failure("\(text).")
     }
 
     /// Why the program can't talk to the agent listening in the folder.

@@ -51,16 +51,26 @@ struct StateFolder: Sendable, Hashable {
         try Self.makePrivate(sessions)
     }
 
+    /// Takes the lock that an agent holds for as long as it lives, and returns its file's descriptor; nil if another process has the lock.
+    func takeLock() throws(SystemError) -> Int32? {
+        let path = url.appendingPathComponent(Self.lockName, isDirectory: false).path
+        let descriptor = uninterrupted { open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600) }
+        guard descriptor >= 0 else { throw .current }
+        if LockedFile.lock(descriptor) { return descriptor }
+        let error = SystemError.current
+        close(descriptor)
+        if error.code == EWOULDBLOCK { return nil }
+        throw error
+    }
+
     /// Creates a folder, and its parents, that only this user can access. An existing one is made so if this user owns it.
     static func makePrivate(_ folder: URL) throws(URLError) {
-        if makesFolder(folder) { return }
-        if errno == ENOENT, folder.pathComponents.count > 1 {
-            try? FileManager.default.createPrivateFolder(atPath: folder.deletingLastPathComponent().path)
-            if makesFolder(folder) { return }
-        }
-        if errno != EEXIST {
-            let error = SystemError.current
-            throw failure(.cannotCreateFile, folder, "can't be made: \(error)", error)
+        do throws(SystemError) {
+            return try make(folder)
+        } catch {
+            guard error.code == EEXIST else {
+                throw failure(.cannotCreateFile, folder, "can't be made: \(error)", error)
+            }
         }
         let isOwn: Bool
         do throws(SystemError) {
@@ -71,8 +81,18 @@ struct StateFolder: Sendable, Hashable {
         if !isOwn { throw failure(.noPermissionsToReadFile, folder, "is another user's") }
     }
 
-    /// Whether there was no such folder, and now is one; otherwise `errno` says why.
-    private static func makesFolder(_ folder: URL) -> Bool { mkdir(folder.path, 0o700) == 0 }
+    /// Creates a folder, and its parents. Throws if it exists, or with the reason for which it, or a parent, can't be made.
+    private static func make(_ folder: URL) throws(SystemError) {
+        if mkdir(folder.path, 0o700) == 0 { return }
+        guard errno == ENOENT, folder.pathComponents.count > 1 else { throw .current }
+        do throws(SystemError) {
+            try make(folder.deletingLastPathComponent())
+        } catch {
+            // Another process may have made it meanwhile.
+            guard error.code == EEXIST else { throw error }
+        }
+        guard mkdir(folder.path, 0o700) == 0 else { throw .current }
+    }
 
     private static func failure(
         _ code: URLError.Code,
