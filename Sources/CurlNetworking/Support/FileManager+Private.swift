@@ -3,13 +3,18 @@ import Foundation
 import Glibc
 
 extension FileManager {
-    /// Creates the folder, and any missing ones above it, for the user alone.
-    func createPrivateFolder(atPath path: String) throws {
-        try createDirectory(
-            atPath: path,
-            withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700]
-        )
+    /// Creates the folder, and any missing ones above it, for the user alone. Throws if it exists, or with the reason for which it, or one
+    /// above it, can't be made.
+    func createPrivateFolder(_ folder: URL) throws(SystemError) {
+        if mkdir(folder.path, 0o700) == 0 { return }
+        guard errno == ENOENT, folder.pathComponents.count > 1 else { throw .current }
+        do throws(SystemError) {
+            try createPrivateFolder(folder.deletingLastPathComponent())
+        } catch {
+            // Another process may have made it meanwhile.
+            guard error.code == EEXIST else { throw error }
+        }
+        guard mkdir(folder.path, 0o700) == 0 else { throw .current }
     }
 
     /// Makes a folder accessible to this user only. Returns false if it is another user's.

@@ -66,7 +66,7 @@ struct StateFolder: Sendable, Hashable {
     /// Creates a folder, and its parents, that only this user can access. An existing one is made so if this user owns it.
     static func makePrivate(_ folder: URL) throws(URLError) {
         do throws(SystemError) {
-            return try make(folder)
+            return try FileManager.default.createPrivateFolder(folder)
         } catch {
             guard error.code == EEXIST else {
                 throw failure(.cannotCreateFile, folder, "can't be made: \(error)", error)
@@ -79,19 +79,6 @@ struct StateFolder: Sendable, Hashable {
             throw failure(.cannotOpenFile, folder, "can't be opened: \(error)", error)
         }
         if !isOwn { throw failure(.noPermissionsToReadFile, folder, "is another user's") }
-    }
-
-    /// Creates a folder, and its parents. Throws if it exists, or with the reason for which it, or a parent, can't be made.
-    private static func make(_ folder: URL) throws(SystemError) {
-        if mkdir(folder.path, 0o700) == 0 { return }
-        guard errno == ENOENT, folder.pathComponents.count > 1 else { throw .current }
-        do throws(SystemError) {
-            try make(folder.deletingLastPathComponent())
-        } catch {
-            // Another process may have made it meanwhile.
-            guard error.code == EEXIST else { throw error }
-        }
-        guard mkdir(folder.path, 0o700) == 0 else { throw .current }
     }
 
     private static func failure(

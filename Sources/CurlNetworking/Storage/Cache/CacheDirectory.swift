@@ -161,10 +161,9 @@ final class CacheDirectory: Sendable {
 
     /// Whether the directory exists and only this user has access. Creates it if it is missing.
     private var isUsable: Bool {
+        // If that fails, or another process is first, it is looked at all the same.
         if access(path, F_OK) != 0 {
-            let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
-            try? FileManager.default.createPrivateFolder(atPath: parent)
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { return false }
+            try? FileManager.default.createPrivateFolder(URL(fileURLWithPath: path, isDirectory: true))
         }
         return (try? FileManager.default.makeFolderPrivate(atPath: path)) ?? false
     }

@@ -18,9 +18,10 @@ struct CookieFile {
     /// Called before the storage writes: makes a new folder private. The stock module makes it accessible to all users, before there is
     /// anything in it. Blocks.
     func prepare() {
-        let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let url = URL(fileURLWithPath: path).deletingLastPathComponent()
+        let folder = url.path
         guard access(folder, F_OK) == 0 else {
-            try? FileManager.default.createPrivateFolder(atPath: folder)
+            try? FileManager.default.createPrivateFolder(url)
             return
         }
         guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return }
