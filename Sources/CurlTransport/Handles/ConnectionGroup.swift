@@ -41,10 +41,8 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// How many sockets are open; while libcurl tries several addresses at once, each counts.
     package var openCount: Int { sockets.count }
-    /// Whether `easy`'s transfer, if it has no connection yet, waits in libcurl for room on its origin's.
-    package static func hasNoRoom(for easy: EasyHandle) -> Bool {
-        easy.connections.map { $0.openCount >= $0.limit } ?? false
-    }
+    /// Whether a transfer without a connection waits in libcurl for room on one of these.
+    var isFull: Bool { openCount >= limit }
 
     /// The open socket of the transfer's IP connection, which other transfers may share.
     func socket(of easy: EasyHandle) -> Int32? {

@@ -155,6 +155,9 @@ package final class EasyHandle {
         if sharing.awaitsResponse { endedUnanswered() }
     }
 
+    /// Whether the transfer, as long as it has no connection, waits in libcurl for room on its origin's.
+    package var lacksRoom: Bool { connections?.isFull == true }
+
     /// The open socket of the transfer's IP connection, which other transfers may share.
     package var connectedSocket: Int32? { connections?.socket(of: self) }
 

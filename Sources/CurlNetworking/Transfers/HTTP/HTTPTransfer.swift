@@ -140,7 +140,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// the connections has no server that could be silent.
     func restartIdleClockIfMoved() -> Bool {
         guard let easy else { return false }
-        if easy.phase == .resolving, ConnectionGroup.hasNoRoom(for: easy) {
+        if easy.phase == .resolving, easy.lacksRoom {
             easy.extendConnecting(by: loop.now - clock.last)
             clock.last = loop.now
             return true
