@@ -72,12 +72,17 @@ struct BeginDateStepTests {
 struct BodyStreamStepTests {
     let step = BodyStreamStep()
 
-    @Test("The request's own stream serves the first transfer, and the delegate gives the next")
-    func own() throws {
+    /// For a request with a stream of its own.
+    private func rigWithStream() throws -> (rig: StepRig, own: InputStream) {
         var request = try Sample.request("http://example.com/", "PUT")
         let own = InputStream(data: Data("a".utf8))
         request.httpBodyStream = own
-        let rig = StepRig(request)
+        return (StepRig(request), own)
+    }
+
+    @Test("The request's own stream serves the first transfer, and the delegate gives the next")
+    func own() throws {
+        let (rig, own) = try rigWithStream()
         #expect(rig.prepare(step).isPass)
         #expect(step.take() === own)
         #expect(rig.prepare(step, .repeated).isWait)
@@ -90,9 +95,7 @@ struct BodyStreamStepTests {
 
     @Test("A request that has taken the place of one with a stream sends what it has itself")
     func replaced() throws {
-        var request = try Sample.request("http://example.com/", "PUT")
-        request.httpBodyStream = InputStream(data: Data("a".utf8))
-        let rig = StepRig(request)
+        let (rig, _) = try rigWithStream()
         rig.replaceRequest(try Sample.request())
         #expect(rig.prepare(step).isPass)
         #expect(step.take() == nil && rig.questions.isEmpty)
@@ -114,10 +117,7 @@ struct BodyStreamStepTests {
 
     @Test("A stream of which nothing was read serves the next attempt, and not another request")
     func unread() async throws {
-        var request = try Sample.request("http://example.com/", "PUT")
-        let own = InputStream(data: Data("a".utf8))
-        request.httpBodyStream = own
-        let rig = StepRig(request)
+        let (rig, own) = try rigWithStream()
         #expect(rig.prepare(step).isPass && step.take() === own)
         var body = StreamedBody(own, length: nil, url: nil) {}
         step.note(body)
@@ -141,10 +141,7 @@ struct BodyStreamStepTests {
         arguments: [true, false]
     )
     func stillUnread(givesTheSame: Bool) throws {
-        var request = try Sample.request("http://example.com/", "PUT")
-        let own = InputStream(data: Data("a".utf8))
-        request.httpBodyStream = own
-        let rig = StepRig(request)
+        let (rig, own) = try rigWithStream()
         #expect(rig.prepare(step).isPass && step.take() === own)
         let body = StreamedBody(own, length: nil, url: nil) {}
         step.note(body)
@@ -164,10 +161,7 @@ struct BodyStreamStepTests {
 
     @Test("A stream that a protocol class has got isn't taken again, by a class or a transfer")
     func ofClass() throws {
-        var request = try Sample.request("http://example.com/", "PUT")
-        let own = InputStream(data: Data("a".utf8))
-        request.httpBodyStream = own
-        let rig = StepRig(request)
+        let (rig, own) = try rigWithStream()
         #expect(try classStream(rig) === own && rig.questions.isEmpty)
         let next = InputStream(data: Data("b".utf8))
         #expect(try classStream(rig, offering: next) === next)
@@ -182,10 +176,8 @@ struct BodyStreamStepTests {
 
     @Test("A protocol class gets no stream that a transfer has read")
     func ofClassAfterTransfer() throws {
-        var request = try Sample.request("http://example.com/", "PUT")
-        request.httpBodyStream = InputStream(data: Data("a".utf8))
-        let rig = StepRig(request)
-        #expect(rig.prepare(step).isPass && step.take() === request.httpBodyStream)
+        let (rig, own) = try rigWithStream()
+        #expect(rig.prepare(step).isPass && step.take() === own)
         let error = #expect(throws: URLError.self) { try classStream(rig) }
         #expect(error?.code == .requestBodyStreamExhausted && rig.questions.count == 1)
     }
