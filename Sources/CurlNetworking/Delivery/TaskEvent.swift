@@ -74,11 +74,11 @@ extension TaskEvent: Codable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        if let offset = try container.decodeIfPresent(Int64.self, forKey: .resumed) {
-            guard offset >= 0 else {
-                throw DecodingError.dataCorruptedError(forKey: .resumed, in: container, debugDescription: "negative")
-            }
-            self = .resumed(offset: offset, expectedTotalBytes: try container.decode(Int64.self, forKey: .expected))
+        if container.contains(.resumed) {
+            self = .resumed(
+                offset: try container.decodeCount(forKey: .resumed),
+                expectedTotalBytes: try container.decode(Int64.self, forKey: .expected)
+            )
         } else if let sent = try container.decodeIfPresent(SentBytes.self, forKey: .sent) {
             self = .sent(sent)
         } else if let data = try container.decodeIfPresent(Data.self, forKey: .body) {

@@ -94,22 +94,14 @@ struct TaskCounters: Sendable, Hashable, Codable {
 }
 
 extension TaskCounters {
-    /// Throws if a count from another process is negative, since differences between two of its counts must not overflow.
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        func count(_ key: CodingKeys) throws -> Int64 {
-            let count = try container.decode(Int64.self, forKey: key)
-            guard count >= 0 else {
-                throw DecodingError.dataCorruptedError(forKey: key, in: container, debugDescription: "negative")
-            }
-            return count
-        }
-        received = try count(.received)
-        sent = try count(.sent)
+        received = try container.decodeCount(forKey: .received)
+        sent = try container.decodeCount(forKey: .sent)
         expectedToReceive = try container.decode(Int64.self, forKey: .expectedToReceive)
         expectedToSend = try container.decode(Int64.self, forKey: .expectedToSend)
-        requests = Int(try count(.requests))
-        restarts = container.contains(.restarts) ? Int(try count(.restarts)) : 0
+        requests = Int(try container.decodeCount(forKey: .requests))
+        restarts = container.contains(.restarts) ? Int(try container.decodeCount(forKey: .restarts)) : 0
     }
 }
 

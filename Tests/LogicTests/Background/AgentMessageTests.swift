@@ -78,7 +78,7 @@ struct AgentMessageTests {
         #expect(throws: DecodingError.self) { try decoded(TaskCounters.self, wrong) }
     }
 
-    @Test("An offset below zero can't be read")
+    @Test("An offset below zero, where a download continues, can't be read")
     func negativeOffset() throws {
         guard case .resumed(0, 1) = try decoded(TaskEvent.self, #"{"resumed":0,"expected":1}"#) else {
             Issue.record("It is another event")
@@ -86,6 +86,10 @@ struct AgentMessageTests {
         }
         #expect(throws: DecodingError.self) {
             try decoded(TaskEvent.self, #"{"resumed":-9223372036854775808,"expected":1}"#)
+        }
+        #expect(try decoded(TaskProgress.Resumption.self, #"{"offset":0,"expected":1}"#).offset == 0)
+        #expect(throws: DecodingError.self) {
+            try decoded(TaskProgress.Resumption.self, #"{"offset":-9223372036854775808,"expected":1}"#)
         }
     }
 

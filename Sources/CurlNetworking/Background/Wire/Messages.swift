@@ -236,6 +236,14 @@ struct TaskProgress: Codable, Sendable {
     }
 }
 
+extension TaskProgress.Resumption {
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        offset = try container.decodeCount(forKey: .offset)
+        expected = try container.decode(Int64.self, forKey: .expected)
+    }
+}
+
 /// How a task ended.
 struct TaskEnding: Codable, Sendable {
     /// nil for success.
