@@ -41,7 +41,8 @@
 #include <unistd.h>
 
 enum kind {
-    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, WATCHES, CURL_MEMORY, CURL_WORK, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES, HELD_DISK,
+    NO_FAULT, DESCRIPTORS, FULL_DISK, BROKEN_DISK, LOCKS, WATCHES, CURL_MEMORY, CURL_WORK, INTERRUPTIONS, SHORT_READS, SHORT_WRITES, RESETS, NAMES, SLOW_NAMES,
+    HELD_DISK,
 };
 
 static const char *const kinds[] = {
@@ -49,6 +50,7 @@ static const char *const kinds[] = {
     [DESCRIPTORS] = "descriptors",
     [FULL_DISK] = "full-disk",
     [BROKEN_DISK] = "broken-disk",
+    [LOCKS] = "locks",
     [WATCHES] = "watches",
     [CURL_MEMORY] = "curl-memory",
     [CURL_WORK] = "curl-work",
@@ -400,10 +402,17 @@ int ftruncate64(int descriptor, off_t length) __attribute__((alias("ftruncate"))
     }
 
 ASKS_DISK(unlink, (const char *path), (path), HOLD(path))
-ASKS_DISK(flock, (int descriptor, int operation), (descriptor, operation), HOLD_FILE(descriptor))
 ASKS_DISK(stat, (const char *path, struct stat *status), (path, status), HOLD(path))
 ASKS_DISK(lstat, (const char *path, struct stat *status), (path, status), HOLD(path))
 ASKS_DISK(fstat, (int descriptor, struct stat *status), (descriptor, status), HOLD_FILE(descriptor))
+
+int flock(int descriptor, int operation) {
+    REAL(flock);
+    HOLD_FILE(descriptor);
+    FAIL_IF(operation != LOCK_UN, LOCKS, ENOLCK);
+    return real(descriptor, operation);
+}
+
 int stat64(const char *path, struct stat64 *status) __attribute__((alias("stat")));
 int lstat64(const char *path, struct stat64 *status) __attribute__((alias("lstat")));
 int fstat64(int descriptor, struct stat64 *status) __attribute__((alias("fstat")));

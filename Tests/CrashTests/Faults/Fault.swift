@@ -21,7 +21,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
     }
 
     private static let kinds: KeyValuePairs = [
-        "descriptors": true, "full-disk": true, "broken-disk": false, "watches": true,
+        "descriptors": true, "full-disk": true, "broken-disk": false, "locks": true, "watches": true,
         "curl-memory": true, "curl-work": true, "interruptions": false, "short-reads": false, "short-writes": false,
         "resets": false, "names": true, "slow-names": false,
     ]
