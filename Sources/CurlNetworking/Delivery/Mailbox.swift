@@ -46,6 +46,8 @@ struct Mailbox {
     private var state = State.open
     /// Whether nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
+    /// Whether the body and what comes after it wait, because the task is suspended.
+    private var isBodyHeld = false
     /// How many callers may still have to be told something before the completion.
     private var completionHolds = 0
 
@@ -135,15 +137,18 @@ struct Mailbox {
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
 
     private var hasNext: Bool {
-        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && !(hasNoDueMessage && hasNoBody)
+        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && (hasDueBody || hasDueMessage)
     }
 
-    /// Whether there is no message, or the next is a completion that has to wait.
-    private var hasNoDueMessage: Bool {
+    private var hasDueBody: Bool { !isBodyHeld && !hasNoBody }
+
+    /// Whether the next message need not wait. What comes after the body waits with it.
+    private var hasDueMessage: Bool {
         switch messages.first {
-        case .completed: completionHolds > 0
-        case .some: false
-        case nil: true
+        case .completed: hasNoBody && completionHolds == 0
+        case .question(.willCache): hasNoBody
+        case .some: true
+        case nil: false
         }
     }
 
@@ -154,6 +159,12 @@ struct Mailbox {
 
     mutating func release() {
         isHeld = false
+    }
+
+    /// Holds the body, or no longer does. True if the caller must schedule a delivery.
+    mutating func setBodyHeld(_ isBodyHeld: Bool) -> Bool {
+        self.isBodyHeld = isBodyHeld
+        return claimDelivery()
     }
 
     /// Holds the completion until a matching call of `releaseCompletion`.
@@ -186,6 +197,7 @@ struct Mailbox {
     }
 
     private mutating func nextOfBody() -> Message? {
+        guard !isBodyHeld else { return nil }
         if let part = parts.first, part.offset == takenBytes {
             _ = parts.popFirst()
             state = .awaitingAnswer

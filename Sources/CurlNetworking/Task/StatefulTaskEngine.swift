@@ -28,11 +28,21 @@ protocol StatefulTaskEngine: TaskEngine, SessionMember, Deliverable {
 
 extension StatefulTaskEngine {
     func resume(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.resume() }
+        changeSuspension(of: task) { $0.resume() }
     }
 
     func suspend(_ task: URLSessionTask) {
-        act(for: task) { $0.machine.suspend() }
+        changeSuspension(of: task) { $0.suspend() }
+    }
+
+    private func changeSuspension(of task: URLSessionTask, _ change: (inout TaskStateMachine) -> Bool) {
+        var mustSchedule = false
+        act(for: task) { state in
+            let hasEffect = change(&state.machine)
+            mustSchedule = state.mailbox.setBodyHeld(state.machine.isSuspended)
+            return hasEffect
+        }
+        if mustSchedule { scheduleDelivery() }
     }
 
     /// Cancels the task, and discards messages that its owner hasn't received.

@@ -69,7 +69,7 @@ struct TaskStateMachine: Sendable {
             if suspensions == 0 { wasResumed = true }
             return suspensions == 0
         case .finished:
-            // There is nothing left to transfer, but `state` shows the suspension.
+            // There is nothing left to transfer, but the delegate gets the rest of the body.
             suspensions = max(0, suspensions - 1)
             return false
         case .completed:

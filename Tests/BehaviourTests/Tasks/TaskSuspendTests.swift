@@ -37,6 +37,52 @@ struct TaskSuspendTests {
         #expect(rig.server.requests.count { $0.path == "/" } == 1)
     }
 
+    @Test("The delegate of a suspended task gets no more of its body, and not its end, until it is resumed")
+    func holdsTheBody() async throws {
+        let suspended = Gate()
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard case .data = event, !suspended.isOpen else { return }
+            task?.suspend()
+            suspended.open()
+        })
+        // Less than libcurl and the mailbox take before the transfer pauses.
+        let length: Int64 = 1 << 20
+        let rig = try Rig(delegate: delegate) { _ in .generated(length: length, seed: 4) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
+        task.resume()
+        try await suspended.wait()
+        let delivered = delegate.body(of: task)?.count
+        // Each message takes a turn of the queue.
+        for _ in 1...50 {
+            await withCheckedContinuation { turn in rig.session.delegateQueue.addOperation { turn.resume() } }
+        }
+        #expect(delegate.body(of: task)?.count == delivered)
+        #expect(delegate.completionCount(of: task) == 0)
+        #expect(task.state == .suspended)
+        task.resume()
+        try await delegate.success(of: task)
+        #expect(delegate.body(of: task) == GeneratedBody.bytes(seed: 4, length: Int(length)))
+    }
+
+    @Test("A suspended task that has arrived whole still ends if it is cancelled")
+    func cancelsAHeldBody() async throws {
+        let suspended = Gate()
+        let delegate = RecordingDelegate(onEvent: { task, event in
+            guard case .response = event else { return }
+            task?.suspend()
+            suspended.open()
+        })
+        let rig = try Rig(delegate: delegate) { _ in .text("whole") }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/"))
+        task.resume()
+        try await suspended.wait()
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        #expect(delegate.body(of: task) == nil)
+    }
+
     @Test("A task that is suspended again and again loses no byte", arguments: ["plain", "chunked", "untilClose"])
     func repeatedly(framing: String) async throws {
         let length: Int64 = 4 << 20
