@@ -12,6 +12,7 @@ protocol ConnectivityWaiter: AnyObject {
 /// The system is monitored only while a task waits.
 final class ConnectivityWaiters {
     private let loop: EventLoop
+    private let files: [String]
     /// The waiters and their arrival numbers, in whose order they are called.
     private var waiters: [ObjectIdentifier: (number: Int, waiter: any ConnectivityWaiter)] = [:]
     private var arrivals = 0
@@ -20,8 +21,9 @@ final class ConnectivityWaiters {
     private var settling: Deadline?
     private static let settlingTime = Duration.milliseconds(50)
 
-    init(loop: EventLoop) {
-        self.loop = loop
+    /// - Parameter files: Those that the system's resolver reads.
+    init(loop: EventLoop, files: [String] = NetworkMonitor.resolverFiles) {
+        (self.loop, self.files) = (loop, files)
     }
 
     func enter(_ waiter: any ConnectivityWaiter) {
@@ -29,7 +31,7 @@ final class ConnectivityWaiters {
         arrivals += 1
         guard monitor == nil else { return }
         settling = Deadline { [unowned self] in callAll() }
-        monitor = NetworkMonitor(loop: loop) { [unowned self] in networkChanged() }
+        monitor = NetworkMonitor(loop: loop, files: files) { [unowned self] in networkChanged() }
     }
 
     func leave(_ waiter: any ConnectivityWaiter) {
