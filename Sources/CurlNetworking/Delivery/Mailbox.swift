@@ -47,7 +47,7 @@ struct Mailbox {
     /// Whether nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
     /// Whether the body and what comes after it wait, because the task is suspended.
-    private var isBodyHeld = false
+    var isBodyHeld = false
     /// How many callers may still have to be told something before the completion.
     private var completionHolds = 0
 
@@ -159,12 +159,6 @@ struct Mailbox {
 
     mutating func release() {
         isHeld = false
-    }
-
-    /// Holds the body, or no longer does. True if the caller must schedule a delivery.
-    mutating func setBodyHeld(_ isBodyHeld: Bool) -> Bool {
-        self.isBodyHeld = isBodyHeld
-        return claimDelivery()
     }
 
     /// Holds the completion until a matching call of `releaseCompletion`.

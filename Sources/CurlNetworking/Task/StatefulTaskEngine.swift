@@ -39,7 +39,8 @@ extension StatefulTaskEngine {
         var mustSchedule = false
         act(for: task) { state in
             let hasEffect = change(&state.machine)
-            mustSchedule = state.mailbox.setBodyHeld(state.machine.isSuspended)
+            state.mailbox.isBodyHeld = state.machine.isSuspended
+            mustSchedule = state.mailbox.claimDelivery()
             return hasEffect
         }
         if mustSchedule { scheduleDelivery() }
