@@ -79,7 +79,7 @@ enum Callbacks {
         easy.connections?.watchResponse(to: easy, onPort: Int(localPort))
         // When it sends a request again, libcurl 7.88 would continue after the part of the body it had read, unless it had sent some of
         // that.
-        let hasWholeBody = !easy.sendsBody || easy.rewindsBody(to: 0)
+        let hasWholeBody = !easy.traits.sendsBody || easy.rewindsBody(to: 0)
         if !hasWholeBody || easy.connections?.mayCarry(easy) == false {
             easy.sharing.refusal = .there
         } else if !easy.sharing.takeSend() {

@@ -30,12 +30,8 @@ package final class EasyHandle {
     /// The socket libcurl last asked to have watched for this handle. It may have been closed since.
     var opened: OpenedSocket?
     var socket: Int32? { opened?.number }
-    /// Whether the handler is to be told when the connection is established.
-    private var reportsConnection = false
-    /// Whether the connection is for a `Channel`.
-    private(set) var opensChannel = false
-    /// Whether libcurl asks it for bytes to send.
-    private(set) var sendsBody = false
+    /// Those of its options, once it is configured.
+    private(set) var traits = TransferTraits()
     /// Whether the handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()
@@ -72,7 +68,8 @@ package final class EasyHandle {
 
     /// Writes `options` onto the handle, once in its life. Throws libcurl's code for the first option it refuses.
     package func configure(_ options: some EasyOptions, on loop: EventLoop) throws(TransferFailure) {
-        try setUpCallbacks(sendsBody: options.sendsBody)
+        traits = TransferTraits(of: options)
+        try setUpCallbacks()
         let group = options.connections ?? loop.otherConnections
         connections = group
         let groupContext = Unmanaged.passUnretained(group).toOpaque()
@@ -80,9 +77,6 @@ package final class EasyHandle {
         try set(CURLOPT_OPENSOCKETDATA, groupContext)
         try check(clibcurl_easy_set_close_socket(handle, Callbacks.closeSocket))
         try set(CURLOPT_CLOSESOCKETDATA, groupContext)
-        sendsBody = options.sendsBody
-        reportsConnection = options.reportsConnection
-        opensChannel = options.opensChannel
         if CurlLibrary.reportsConnections {
             try check(clibcurl_easy_set_prerequest(handle, .prerequestFunction, Callbacks.prerequest))
             try set(.prerequestData, Unmanaged.passUnretained(self).toOpaque())
@@ -90,7 +84,7 @@ package final class EasyHandle {
         try options.apply(to: self)
     }
 
-    private func setUpCallbacks(sendsBody: Bool) throws(TransferFailure) {
+    private func setUpCallbacks() throws(TransferFailure) {
         let context = Unmanaged.passUnretained(self).toOpaque()
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PRIVATE, context)
@@ -99,7 +93,7 @@ package final class EasyHandle {
         try set(CURLOPT_HEADERDATA, context)
         try check(clibcurl_easy_set_write(handle, CURLOPT_WRITEFUNCTION, Callbacks.write))
         try set(CURLOPT_WRITEDATA, context)
-        guard sendsBody else { return }
+        guard traits.sendsBody else { return }
         try check(clibcurl_easy_set_read(handle, Callbacks.read))
         try set(CURLOPT_READDATA, context)
         try check(clibcurl_easy_set_seek(handle, Callbacks.seek))
@@ -173,7 +167,7 @@ package final class EasyHandle {
         let connectCount = info.long(CURLINFO_NUM_CONNECTS)
         tunnelResponse.ends(at: connectCount)
         if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: info.hasTLSLeftovers) }
-        guard reportsConnection else { return }
+        guard traits.reportsConnection else { return }
         markUnsettled()
         handler?.transferConnected(negotiated: info.negotiatedProtocol)
     }
@@ -186,7 +180,7 @@ package final class EasyHandle {
             return handler?.transferReceived(tunnelHeaderLine: bytes) ?? .abort
         }
         if sharing.awaitsResponse { keepConnection() }
-        if sendsBody { multi?.recheck.headLineCame(bytes, for: self) }
+        if traits.sendsBody { multi?.recheck.headLineCame(bytes, for: self) }
         if let pausing, pausing.isPaused { return pausing.hold(bytes) }
         markUnsettled()
         return handler?.transferReceived(headerLine: bytes) ?? .abort

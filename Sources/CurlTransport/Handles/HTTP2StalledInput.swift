@@ -195,7 +195,7 @@ struct HTTP2StalledInput {
 
     /// Whether libcurl has put all of the request's body into frames. False without a body.
     private static func hasSentBody(_ easy: EasyHandle) -> Bool {
-        guard easy.sendsBody else { return false }
+        guard easy.traits.sendsBody else { return false }
         if case .told = easy.http2Input.bodyEnd { return true }
         let length = easy.info.offset(CURLINFO_CONTENT_LENGTH_UPLOAD_T)
         return length >= 0 && easy.info.offset(CURLINFO_SIZE_UPLOAD_T) >= length

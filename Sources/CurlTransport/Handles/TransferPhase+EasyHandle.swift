@@ -4,7 +4,7 @@ extension TransferPhase {
     /// How far `easy`'s transfer has got. libcurl stamps each stage at its end, except the response's start, which it stamps when it begins
     /// to send a body.
     init(of easy: EasyHandle) {
-        let mayReceive = !easy.sendsBody || easy.info.long(CURLINFO_RESPONSE_CODE) >= 200
+        let mayReceive = !easy.traits.sendsBody || easy.info.long(CURLINFO_RESPONSE_CODE) >= 200
         if mayReceive, easy.info.offset(CURLINFO_STARTTRANSFER_TIME_T) > 0 {
             self = .receiving
         } else if easy.info.offset(CURLINFO_PRETRANSFER_TIME_T) > 0 {
@@ -18,7 +18,7 @@ extension TransferPhase {
 
     /// Whether the system has taken all of an HTTP request, and libcurl waits for its response.
     private static func hasSentRequest(_ easy: EasyHandle) -> Bool {
-        guard easy.sendsBody else { return easy.info.long(CURLINFO_REQUEST_SIZE) > 0 }
+        guard easy.traits.sendsBody else { return easy.info.long(CURLINFO_REQUEST_SIZE) > 0 }
         return easy.handler?.wholeBodyLength.map { easy.info.offset(CURLINFO_SIZE_UPLOAD_T) >= $0 } ?? false
     }
 

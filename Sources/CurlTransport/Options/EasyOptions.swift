@@ -73,3 +73,19 @@ extension EasyOptions {
         try easy.set(CURLOPT_NOPROXY, "")
     }
 }
+
+/// What a handle still has to know of its options while it runs; see `EasyOptions`.
+struct TransferTraits {
+    private(set) var sendsBody = false
+    private(set) var reportsConnection = false
+    private(set) var opensChannel = false
+
+    /// Those of a handle that isn't configured.
+    init() {}
+
+    init(of options: some EasyOptions) {
+        sendsBody = options.sendsBody
+        reportsConnection = options.reportsConnection
+        opensChannel = options.opensChannel
+    }
+}

@@ -12,7 +12,7 @@ package struct NumberSetting: ConnectionSettings {
     }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
-        guard !needsBody || easy.sendsBody else { return }
+        guard !needsBody || easy.traits.sendsBody else { return }
         try easy.set(option, number: value)
     }
 }
