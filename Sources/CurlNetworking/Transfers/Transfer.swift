@@ -183,6 +183,19 @@ protocol TransferDelegate: AnyObject {
 }
 
 extension TransferDelegate {
+    /// Reports the tunnel, if the proxy has now opened it; returns what libcurl gets for the lines that said so. Within libcurl.
+    func transfer(_ transfer: any Transfer, received event: ProxyTunnel.Event) -> ReceiveVerdict {
+        switch event {
+        case .incomplete:
+            return .accepted
+        case .opened(let tunnel):
+            self.transfer(transfer, opened: tunnel)
+            return .accepted
+        case .failed:
+            return .abort
+        }
+    }
+
     /// Reports a piece of the body that doesn't come from a libcurl callback, and lets the delegate act on it. False if it couldn't be
     /// kept: then the transfer has been reported as failed.
     func transfer(_ transfer: any Transfer, received data: Data) -> Bool {

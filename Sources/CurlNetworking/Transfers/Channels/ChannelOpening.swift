@@ -35,9 +35,9 @@ struct ChannelOpening {
     }
 
     /// Within libcurl.
-    mutating func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ReceiveVerdict {
+    mutating func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ProxyTunnel.Event {
         channel.trace(.headerIn, line)
-        return tunnel?.receive(lines: line) ?? .accepted
+        return tunnel?.receive(lines: line) ?? .incomplete
     }
 
     /// Returns the transfer's error after the channel has failed, and notes a proxy's refusal in `ending`.

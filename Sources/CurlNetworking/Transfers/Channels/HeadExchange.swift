@@ -40,16 +40,13 @@ final class HeadExchange {
 
     // MARK: - The request
 
-    /// nil without a tunnel.
-    var tunnel: ProxyTunnel? { opening.tunnel }
-
     /// Starts to connect. If this throws, nothing was started.
     func begin(_ setup: ChannelOpening.Setup, for delegate: any ChannelDelegate) throws(URLError) {
         channel = try opening.begin(setup, for: delegate)
     }
 
     /// Within libcurl.
-    func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ReceiveVerdict {
+    func received(tunnelLine line: UnsafeRawBufferPointer, on channel: Channel) -> ProxyTunnel.Event {
         noteActivity()
         return opening.received(tunnelLine: line, on: channel)
     }
@@ -92,7 +89,7 @@ final class HeadExchange {
     }
 
     func received(_ head: ResponseHead) -> ReceivedHead {
-        ReceivedHead(head: head, request: request, tunnel: tunnel, effect: opening.effect)
+        ReceivedHead(head: head, request: request, tunnel: opening.tunnel, effect: opening.effect)
     }
 
     // MARK: - The end

@@ -265,10 +265,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        let verdict = tunnel?.receive(lines: tunnelHeaderLine) ?? .accepted
-        if let tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
+        let event = tunnel?.receive(lines: tunnelHeaderLine) ?? .incomplete
         if tunnel?.isMalformed == true { abortError = .invalidTunnelResponse(request.url) }
-        return verdict
+        return delegate.transfer(self, received: event)
     }
 
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {

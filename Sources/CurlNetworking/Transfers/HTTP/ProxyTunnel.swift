@@ -15,32 +15,39 @@ struct ProxyTunnel {
     private(set) var isMalformed = false
     /// The latest informational response.
     private var interim: ResponseHead?
-    /// Whether the latest call of `receive` completed the response by which the proxy agrees.
-    private(set) var hasJustOpened = false
+
+    /// What becomes of the tunnel with the latest lines.
+    enum Event {
+        /// It isn't open yet.
+        case incomplete
+        /// The proxy agrees.
+        case opened(ProxyTunnel)
+        /// The transfer has to end: `isMalformed`, or the proxy counts as refusing.
+        case failed
+    }
 
     /// Within libcurl, which is kept from answering challenges for ever: after too many, the proxy counts as refusing.
-    mutating func receive(lines: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        hasJustOpened = false
+    mutating func receive(lines: UnsafeRawBufferPointer) -> Event {
         switch parser.consume(lines: lines) {
-        case .incomplete: break
+        case .incomplete:
+            if let last = parser.informational.last { interim = last }
+            parser.informational = []
+            return .incomplete
         case .malformed, .unparsable:
             isMalformed = true
-            return .abort
+            return .failed
         case .complete(let head) where !head.version.hasPrefix("HTTP/1."):
             isMalformed = true
-            return .abort
+            return .failed
         case .complete(let head):
             self.head = head
             parser = HeadParser()
-            hasJustOpened = (200..<300).contains(head.status)
-            guard head.status == 407 else { break }
+            if (200..<300).contains(head.status) { return .opened(self) }
+            guard head.status == 407 else { return .incomplete }
             challenge = head
             challengeCount += 1
-            if challengeCount > Self.maximumChallenges { return .abort }
+            return challengeCount > Self.maximumChallenges ? .failed : .incomplete
         }
-        if let last = parser.informational.last { interim = last }
-        parser.informational = []
-        return .accepted
     }
 
     /// Whether libcurl has answered a challenge by itself, and was challenged again.

@@ -82,9 +82,7 @@ final class StreamTransfer: Transfer {
 extension StreamTransfer: ChannelDelegate {
     /// Within libcurl.
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        let verdict = opening.received(tunnelLine: line, on: channel)
-        if let tunnel = opening.tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
-        return verdict
+        delegate.transfer(self, received: opening.received(tunnelLine: line, on: channel))
     }
 
     func channelOpened(_ channel: Channel) {

@@ -128,9 +128,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     // MARK: - The request
 
     func channel(_ channel: Channel, receivedTunnelHeaderLine line: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        let verdict = heads.received(tunnelLine: line, on: channel)
-        if let tunnel = heads.tunnel, tunnel.hasJustOpened { delegate.transfer(self, opened: tunnel) }
-        return verdict
+        delegate.transfer(self, received: heads.received(tunnelLine: line, on: channel))
     }
 
     func channelOpened(_ channel: Channel) {
