@@ -17,9 +17,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     var abortError: URLError?
     /// nil if the body isn't encoded, or isn't used.
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
-    private var circumstances = ReplayPolicy.Circumstances()
-    /// nil if it makes no difference how often the request is carried out.
-    private let watch: ResponseWatch?
+    private var evidence: ReplayEvidence
     private var authentication: CurlAuthentication
     /// The proxy's responses about the tunnel; nil without a tunnel.
     private var tunnel: ProxyTunnel?
@@ -76,7 +74,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         ending = TransferEnding(isOfNetwork: true)
         clock = ActivityClock(last: loop.now)
         self.meter = meter
-        watch = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET") ? nil : ResponseWatch()
+        evidence = ReplayEvidence(for: request)
     }
 
     // MARK: - Transfer
@@ -170,11 +168,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     var isAnswered: Bool { receiving.head != nil }
 
-    /// Once a line has arrived, watching is over.
-    var responseWatch: ResponseWatch? { circumstances.hasHeard ? nil : watch }
+    var responseWatch: ResponseWatch? { evidence.responseWatch }
 
     func transferReceived(headerLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
-        circumstances.hasHeard = true
+        evidence.noteLine()
         if let complaint = complaint(aboutVersionIn: headerLine) {
             abortError = URLError(.badServerResponse, url: request.url, complaint)
             return .abort
@@ -419,10 +416,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             ending.mayBeCutShort = failure != nil || easy?.hasLostConnection == true
         }
         if abortError == nil, let failure {
-            circumstances.hasHead = receiving.head != nil
-            if ReplayPolicy.isLossOfKeptConnection(failure, circumstances) {
-                ending.loss = ReplayPolicy.needsOwnConnection(failure) ? .everyConnection : .keptConnection
-            }
+            if let loss = evidence.loss(by: failure, hasHead: receiving.head != nil) { ending.loss = loss }
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
             ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
@@ -442,9 +436,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             ending.loss = .response
             return failure.ofLostResponse
         }
-        guard responseWatch?.hasHeard == true else { return failure }
-        circumstances.hasHeard = true
-        return ReplayPolicy.mayBeLoss(failure) ? .noHead : failure
+        return evidence.interpret(failure)
     }
 
     /// Called when the transfer is over, and the delegate has received all of its data.
