@@ -17,8 +17,7 @@ extension URLSession {
                     found.request,
                     consumer,
                     body: found.content.backgroundSource,
-                    resumeData: resumeData,
-                    upload: found
+                    upload: .init(resumption: found, resumeData: resumeData)
                 )
             }
             return TaskHandle(

@@ -200,7 +200,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
     func checkpoint(_ engine: BackgroundEngine, _ completion: @escaping @Sendable (Data?) -> Void) {
         queue.async {
             guard case .attached(let channel) = self.connection, self.tasks.isRecorded(engine.key) else {
-                return completion(engine.resumeData)
+                return completion(engine.work.resumeData)
             }
             channel.send(.checkpoint(engine.key, self.checkpoints.add((), completion)))
         }

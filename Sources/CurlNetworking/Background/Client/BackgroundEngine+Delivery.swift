@@ -35,7 +35,7 @@ extension BackgroundEngine {
     /// The agent has recorded the task: its resume data isn't needed any more, and the files named there are removed.
     func wasRecorded() {
         isRecorded = true
-        guard let kept = upload?.kept?.body else { return }
+        guard case .upload(_, let resumed?) = work, let kept = resumed.resumption.kept?.body else { return }
         let directory = session.settings.temporaryDirectory
         WorkThreads.files.run { kept.remove(in: directory) }
     }
@@ -112,15 +112,16 @@ extension BackgroundEngine {
     }
 
     /// The task's original resume data, until an agent has a record of the task, and with it the files.
-    private var unusedResumeData: Data? { isRecorded ? nil : resumeData }
+    private var unusedResumeData: Data? { isRecorded ? nil : work.resumeData }
 
     private func failure(_ error: URLError, _ resumeData: Data?) -> Outcome {
         // An error about the agent or the session is the same for all tasks.
         let error = error.with(url: originalRequest?.url)
         guard let resumeData else { return .failure(error) }
-        return .failure(
-            kind == .download ? error.with(resumeData: resumeData) : error.with(uploadResumeData: resumeData)
-        )
+        switch work {
+        case .download: return .failure(error.with(resumeData: resumeData))
+        case .upload: return .failure(error.with(uploadResumeData: resumeData))
+        }
     }
 
     /// The metrics of a task for which the agent has none; nil if no delegate wants them.
@@ -133,7 +134,7 @@ extension BackgroundEngine {
     /// Resume data with which the upload can continue at `resource`, in a session of either kind; nil if that makes no sense, or the data
     /// can't be written. Blocks: the path of the program's file is written to a private one.
     private func uploadResumeData(at resource: UploadResource, in directory: URL) -> Data? {
-        guard case .upload(let file) = kind, let originalRequest, let url = originalRequest.url,
+        guard case .upload(let file, _) = work, let originalRequest, let url = originalRequest.url,
             resource.mayBelong(to: url)
         else { return nil }
         let resumeData = UploadResumeData(
@@ -203,12 +204,12 @@ extension BackgroundEngine {
         }
         guard let error = ending.error else { return result(file) }
         // The part of the response that arrived before the failure.
-        if case .upload = kind, let reader = file.flatMap({ try? FileReader($0.path) }) { body = .file(reader) }
+        if case .upload = work, let reader = file.flatMap({ try? FileReader($0.path) }) { body = .file(reader) }
         return failure(error.error, resumeData)
     }
 
     private func result(_ file: URL?) -> Outcome {
-        switch kind {
+        switch work {
         case .upload:
             guard let file else { return .delivered }
             do throws(SystemError) {

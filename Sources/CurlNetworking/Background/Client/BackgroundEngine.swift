@@ -15,11 +15,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     /// Identifies the task between program and agent.
     let key: UUID
     let originalRequest: URLRequest?
-    let kind: TaskSubmission.Kind
-    /// What the task was made from.
-    let resumeData: Data?
-    /// The same for an upload.
-    let upload: UploadResumption?
+    let work: BackgroundWork
     let creation = Date()
     /// Whether it ended before this program attached, so that the delegate only has to be told.
     private let endedUnattended: Bool
@@ -67,22 +63,24 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         client: BackgroundClient,
         in session: SessionCore,
         request: URLRequest?,
-        kind: TaskSubmission.Kind,
-        resumeData: Data? = nil,
-        upload: UploadResumption? = nil
+        work: BackgroundWork
     ) {
         let request = request.map(HeaderRules.withoutDoubles)
         self.identifier = identifier
         self.session = session
         self.client = client
-        self.kind = kind
-        self.resumeData = resumeData
-        self.upload = upload
+        self.work = work
         endedUnattended = false
         key = .random()
         originalRequest = request
-        var state = TaskState(consumer: kind == .download ? .downloadDelegate : .delegate, currentRequest: request)
-        if case .upload(let file) = kind { state.counters.expectedToSend = file.length }
+        var state: TaskState
+        switch work {
+        case .download:
+            state = TaskState(consumer: .downloadDelegate, currentRequest: request)
+        case .upload(let file, _):
+            state = TaskState(consumer: .delegate, currentRequest: request)
+            state.counters.expectedToSend = file.length
+        }
         shared = Mutex(state)
     }
 
@@ -93,9 +91,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         self.session = session
         self.client = client
         key = submission.key
-        kind = submission.kind
-        resumeData = submission.resumeData
-        upload = nil
+        work = BackgroundWork(submission)
         endedUnattended = listing.ending != nil
         isRecorded = true
         originalRequest = submission.request.request
@@ -193,13 +189,18 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
         guard var described = originalRequest else { return nil }
         described.cachePolicy = session.settings.cachePolicy(for: described)
         guard let request = RequestDescription(described) else { return nil }
+        let (resumeData, resource): (Data?, UploadResource?) =
+            switch work {
+            case .download(let resumeData): (resumeData, nil)
+            case .upload(_, let resumed): (nil, resumed?.resumption.resource)
+            }
         return TaskSubmission(
             key: key,
             identifier: identifier,
-            kind: kind,
+            kind: work.kind,
             request: request,
-            resumeData: kind == .download ? resumeData : nil,
-            upload: upload?.resource,
+            resumeData: resumeData,
+            upload: resource,
             cookies: cookies.map(CookieDescription.init),
             intent: intent,
             ignoresMetrics: isMeasured ? nil : true

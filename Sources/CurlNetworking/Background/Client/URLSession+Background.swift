@@ -28,25 +28,26 @@ extension URLSession {
     }
 
     /// A task that the agent does, or one that fails because no agent can.
+    ///
+    /// - Parameters:
+    ///   - resumeData: What a download continues.
+    ///   - upload: What an upload continues.
     func makeBackgroundEngine(
         _ request: URLRequest,
         _ consumer: Consumer,
         body: TaskBody.Source = .request,
         resumeData: Data? = nil,
-        upload: UploadResumption? = nil
+        upload: BackgroundWork.ResumedUpload? = nil
     ) -> any TaskEngine {
         let identifier = core.makeTaskIdentifier()
         do throws(URLError) {
-            let (client, kind) = try findAgent(forTaskOf: request, consumer, body)
-            return BackgroundEngine(
-                identifier: identifier,
-                client: client,
-                in: core,
-                request: request,
-                kind: kind,
-                resumeData: resumeData,
-                upload: upload
-            )
+            let work: BackgroundWork =
+                switch try BackgroundRules.kind(request, consumer, body) {
+                case .download: .download(continuing: resumeData)
+                case .upload(let file): .upload(file, continuing: upload)
+                }
+            let client = try findAgent(forTaskOf: request)
+            return BackgroundEngine(identifier: identifier, client: client, in: core, request: request, work: work)
         } catch {
             return TaskHandle(
                 identifier: identifier,
@@ -59,14 +60,9 @@ extension URLSession {
         }
     }
 
-    /// The client whose agent can do a task, and the task's kind. Throws the error that the task fails with if there is none.
-    private func findAgent(
-        forTaskOf request: URLRequest,
-        _ consumer: Consumer,
-        _ body: TaskBody.Source
-    ) throws(URLError) -> (BackgroundClient, TaskSubmission.Kind) {
-        let kind = try BackgroundRules.kind(request, consumer, body)
-        if let client = core.remote as? BackgroundClient { return (client, kind) }
+    /// The client whose agent can do a task. Throws the error that the task fails with if there is none.
+    private func findAgent(forTaskOf request: URLRequest) throws(URLError) -> BackgroundClient {
+        if let client = core.remote as? BackgroundClient { return client }
         let fault = BackgroundRules.fault(of: core.configuration, hasDelegate: core.delegates.base != nil)
         throw URLError(.unknown, url: request.url, fault ?? "The background session has no agent.")
     }
