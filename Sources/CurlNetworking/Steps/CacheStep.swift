@@ -13,6 +13,8 @@ final class CacheStep: Step, @unchecked Sendable {
         case found(StoredResponse?)
         /// The response found depends on cookies, which are being read from the storage.
         case findingCookies(StoredResponse)
+        /// These are the storage's cookies for the request.
+        case foundCookies(StoredResponse, String?)
     }
 
     /// The state of the stored response.
@@ -33,13 +35,8 @@ final class CacheStep: Step, @unchecked Sendable {
     private var demand: CacheDemand?
     /// The fields that the cache adds to the request.
     private var fields: [HeaderField] = []
-    /// The response to the current request, if it may be stored.
-    private var pending: PendingResponse?
-    /// Which requests the response to the current one may answer, judging by its connection.
-    private var connectionAudience = CacheAudience.everyone
-    /// The storage's cookies for the request, if a stored response depends on them; nil if they haven't been asked for.
-    private var cookies: CookieLookup?
-    private var write = CacheWrite.none
+    /// Stores the response to the current request; nil if it must not be stored.
+    private var storer: CacheStorer?
     /// The latest comparison that the response has to wait for.
     private var comparison: HeadComparison?
 
@@ -53,6 +50,9 @@ final class CacheStep: Step, @unchecked Sendable {
         case .found(let found):
             lookup = .none
             return demand.map { decide(on: found, $0, context) } ?? .pass
+        case .foundCookies(let found, let cookies):
+            lookup = .none
+            return demand.map { decide(on: found, cookies: cookies, $0, context) } ?? .pass
         case .none:
             return beginLookup(context)
         }
@@ -95,8 +95,7 @@ final class CacheStep: Step, @unchecked Sendable {
     }
 
     private func reset() {
-        (lookup, stored, demand, fields, pending) = (.none, .unknown, nil, [], nil)
-        (cookies, write) = (nil, .none)
+        (lookup, stored, demand, fields, storer) = (.none, .unknown, nil, [], nil)
     }
 
     /// Whether the cache takes part in the task. Downloads aren't cached, as on Apple's platforms.
@@ -140,12 +139,28 @@ final class CacheStep: Step, @unchecked Sendable {
         _ demand: CacheDemand,
         _ context: any StepContext
     ) -> RequestVerdict {
-        if let stored, cookies == nil, CacheVariant.names(of: stored.head).contains("cookie"),
-            let request = context.request, let verdict = findCookies(for: request, stored, context)
-        {
-            return verdict
+        guard let stored, CacheVariant.names(of: stored.head).contains("cookie"), let request = context.request,
+            let step = context.steps.cookies
+        else { return decide(on: stored, cookies: nil, demand, context) }
+        if case .found(let cookies) = step.find(for: request, context) {
+            return decide(on: stored, cookies: cookies, demand, context)
         }
-        let stored = stored.flatMap { isVariant($0, of: context.request, demand, context) ? $0 : nil }
+        lookup = .findingCookies(stored)
+        step.read(for: request, context) { cookies in
+            self.lookup = .foundCookies(stored, cookies)
+            context.proceed(self)
+        }
+        return .wait
+    }
+
+    /// - Parameter cookies: The storage's for the request, if the stored response depends on them.
+    private func decide(
+        on stored: StoredResponse?,
+        cookies: String?,
+        _ demand: CacheDemand,
+        _ context: any StepContext
+    ) -> RequestVerdict {
+        let stored = stored.flatMap { isVariant($0, of: context.request, cookies: cookies, demand, context) ? $0 : nil }
         fields = demand.fields
         let freshness = stored?.freshness(now: Date())
         let decision = CacheValidation.decision(for: demand, stored: stored?.head, freshness: freshness)
@@ -163,26 +178,6 @@ final class CacheStep: Step, @unchecked Sendable {
         case .fail:
             return .fail(Self.lackOfResponse(to: context.request?.url))
         }
-    }
-
-    /// nil if they are known at once.
-    private func findCookies(
-        for request: URLRequest,
-        _ stored: StoredResponse,
-        _ context: any StepContext
-    ) -> RequestVerdict? {
-        guard let step = context.steps.cookies else {
-            cookies = .found(nil)
-            return nil
-        }
-        cookies = step.find(for: request, context)
-        guard case .busy? = cookies else { return nil }
-        lookup = .findingCookies(stored)
-        step.read(for: request, context) { field in
-            self.cookies = .found(field)
-            self.found(stored, context)
-        }
-        return .wait
     }
 
     /// `part` is the part of the stored response that the request wants.
@@ -221,42 +216,26 @@ final class CacheStep: Step, @unchecked Sendable {
     private func isVariant(
         _ stored: StoredResponse,
         of request: URLRequest?,
+        cookies: String?,
         _ demand: CacheDemand,
         _ context: any StepContext
     ) -> Bool {
         guard let request else { return false }
         if stored.variant == nil, demand.reading == .anything { return true }
-        let cookies = if case .found(let cookies)? = cookies { cookies } else { String?.none }
         return stored.isVariant(of: SentFields(request, cookies: cookies, context))
     }
 
     /// Adds the fields that validate the stored response, or that keep intermediate caches from answering.
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
-        if let demand, demand.mayStore {
-            pending = Self.beginPending(plan.request, context)
-            connectionAudience = Self.connectionAudience(of: plan, context)
-        }
+        if let demand, demand.mayStore { storer = CacheStorer(plan, context) }
         if !fields.isEmpty { plan.options?.replaceHeaders(fields) }
-    }
-
-    /// Judged before the request is sent: a delegate's decisions may be forgotten before the response arrives.
-    private static func connectionAudience(of plan: TransferPlan, _ context: any StepContext) -> CacheAudience {
-        guard let origin = plan.ticket?.origin, origin.usesTLS else { return .everyone }
-        guard context.isVerified(origin) else { return .nobody }
-        return context.showsIdentity(to: origin) ? .everyoneIfPublic : .everyone
-    }
-
-    /// nil without a cache.
-    private static func beginPending(_ request: URLRequest, _ context: any StepContext) -> PendingResponse? {
-        guard let cache = context.session.settings.cache, let url = request.url else { return nil }
-        return cache.pendingResponses.begin(StoredResponse.key(of: url))
     }
 
     // MARK: - The server's response
 
     func receive(_ received: ReceivedHead, _ context: any StepContext) -> HeadVerdict {
         let (head, request) = (received.head, received.request)
-        if received.effect != .connection { connectionAudience = .nobody }
+        if received.effect != .connection { storer?.distrustConnection() }
         invalidate(by: head, to: request, context)
         if Self.isConcerned(context), let comparison = HeadComparison.begin(received, context) {
             self.comparison = comparison
@@ -322,17 +301,16 @@ final class CacheStep: Step, @unchecked Sendable {
         var updated = candidate
         let now = Date()
         updated.head = CacheFields.updated(candidate.head, with: head, received: now)
-        updated.requested = pending?.requested
+        updated.requested = storer?.requested
         updated.received = now
         updated.request = request
         // `Vary` may have changed.
-        updated.answer(Self.variant(of: updated.head, to: request, context))
+        updated.answer(SentFields(sent: request, context).variant(of: updated.head))
         let directives = CacheDirectives(updated.head.combined("Cache-Control"))
         if !CacheStorability.permitsStoring(updated.head, directives) || CacheFields.areTooMany(in: updated.head) {
             if let url = request.url { context.session.settings.cache?.remove(url) }
-        } else if audience(context).permitsStoring(directives), let pending, let cache = context.session.settings.cache
-        {
-            pending.store { cache.store(updated) }
+        } else {
+            storer?.store(confirmed: updated, directives, context)
         }
         return transfer(of: updated, isConfirmed: true, context)
     }
@@ -350,26 +328,16 @@ final class CacheStep: Step, @unchecked Sendable {
 
     // MARK: - Storing
 
-    /// By the connection, and by the credentials in the request.
-    private func audience(_ context: any StepContext) -> CacheAudience {
-        if case .everyone = connectionAudience, context.steps.authentication.hasShownServerCredentials {
-            return .everyoneIfPublic
-        }
-        return connectionAudience
-    }
-
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink {
         guard let head = response.head else { return acceptReported(response, into: sink, context) }
-        guard let demand, let request = response.request, let cache = context.session.settings.cache, !sink.isDivided
-        else { return sink }
+        guard let demand, let request = response.request, !sink.isDivided else { return sink }
         // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
         if context.owner.isHidden, CacheValidation.isInconclusive(head.status) { return sink }
-        let isStorable = CacheStorability.isStorable(head, for: demand, audience: audience(context))
-        guard isStorable, response.storagePolicy != .notAllowed, response.expected <= cache.sizeLimit else {
+        guard let storer, storer.isStorable(response, head, for: demand, context) else {
             dropSuperseded(by: head, to: request, context)
             return sink
         }
-        return gather(CacheWrite.Entry(head: head, request: request, limit: cache.sizeLimit), into: sink, context)
+        return gather(CacheWrite.Entry(head: head, request: request, limit: storer.sizeLimit), into: sink, context)
     }
 
     /// A response that no server sent: the protocol class decides whether it may be stored, the cache which requests it answers.
@@ -378,13 +346,13 @@ final class CacheStep: Step, @unchecked Sendable {
     {
         reset()
         guard response.storagePolicy != .notAllowed, let request = response.request,
-            Self.demand(of: request, context) != nil, let cache = context.session.settings.cache
+            Self.demand(of: request, context) != nil, let storer = CacheStorer(request, context)
         else { return sink }
-        pending = Self.beginPending(request, context)
+        self.storer = storer
         let entry = CacheWrite.Entry(
             head: StoredResponse.head(of: response.response.object),
             request: request,
-            limit: cache.sizeLimit,
+            limit: storer.sizeLimit,
             storagePolicy: response.storagePolicy
         )
         return gather(entry, into: sink, context)
@@ -392,13 +360,12 @@ final class CacheStep: Step, @unchecked Sendable {
 
     /// Returns the sink that gathers the body, or the one that already does.
     private func gather(_ entry: CacheWrite.Entry, into sink: any Sink, _ context: any StepContext) -> any Sink {
-        write = .gathering(entry)
+        storer?.write = .gathering(entry)
         if context.owner.isHidden { return BoundedSink(limit: entry.limit) }
         // A sink that collects the body itself needs no copy.
         guard sink.wholeBody == nil else { return sink }
         return TeeSink(sink, limit: entry.limit) { [weak self, weak context] in
-            guard let self, let context, let entry = write.takeEntry() else { return }
-            dropSuperseded(by: entry.head, to: entry.request, context)
+            if let self, let context { leave(context) }
         }
     }
 
@@ -408,12 +375,16 @@ final class CacheStep: Step, @unchecked Sendable {
             let cache = context.session.settings.cache
         else { return }
         // Nothing was found, so there is nothing to drop but what is on its way, or has been stored since the request was sent.
-        if case .none = stored, !cache.pendingResponses.outdate(pending?.key ?? StoredResponse.key(of: url)) { return }
+        if case .none = stored, !cache.pendingResponses.outdate(storer?.key ?? StoredResponse.key(of: url)) { return }
         cache.remove(url)
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
-        guard let error = ending.error else { return ending.mayBeCutShort ? leave(context) : store(context) }
+        guard let error = ending.error else {
+            if !ending.mayBeCutShort { return store(context) }
+            leave(context)
+            return .pass
+        }
         // A protocol class may have loaded the target of a redirect: then this step wasn't asked about it.
         guard case .candidate(let candidate, _) = stored, context.owner.shownResponse == nil, let demand,
             request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
@@ -425,93 +396,43 @@ final class CacheStep: Step, @unchecked Sendable {
     /// A stored response may stand in for that of a server that doesn't respond.
     var handlesTimeOuts: Bool { true }
 
-    /// Doesn't store the body, which may be incomplete.
-    private func leave(_ context: any StepContext) -> EndVerdict {
-        guard let entry = write.takeEntry() else { return .pass }
+    /// Doesn't store the body, which is too large, or may be incomplete.
+    private func leave(_ context: any StepContext) {
+        guard let entry = storer?.write.takeEntry() else { return }
         dropSuperseded(by: entry.head, to: entry.request, context)
-        return .pass
     }
 
-    /// Stores the complete body in the cache, unless the delegate objects. If storing is slow, the task's end waits for it.
+    /// Stores the complete body. If storing is slow, the task's end waits for it.
     private func store(_ context: any StepContext) -> EndVerdict {
-        guard let cache = context.session.settings.cache, let (stored, pending) = takeStorableResponse(context) else {
+        guard let entry = storer?.write.takeEntry(), let storer, let response = context.owner.shownResponse,
+            let url = response.url
+        else { return .pass }
+        // Without a whole body the task has become a download or stream task.
+        guard let body = context.sink.wholeBody, body.count <= entry.limit else {
+            dropSuperseded(by: entry.head, to: entry.request, context)
             return .pass
         }
-        if context.owner.tellsDelegateOfResult, context.owner.delegates.data != nil {
-            context.owner.ask(.willCache(stored) { Self.store($0, insteadOf: stored, pending, in: cache) })
-            return .pass
-        }
-        let waits = pending.store {
-            cache.store(stored) { context.owner.submit { self.wrote(context) } }
-        }
-        guard waits ?? false else { return .pass }
+        let stored = storer.response(entry, body, as: response, at: url, context)
+        let isSlow = storer.store(stored, context) { context.owner.submit { self.wrote(context) } }
+        guard isSlow else { return .pass }
         let deadline = Deadline { [unowned self, weak context] in if let context { wrote(context) } }
-        write = .underWay(until: deadline)
+        self.storer?.write = .underWay(until: deadline)
         context.schedule(deadline, after: CacheStores.storeTimeout)
         return .wait
     }
 
-    /// Stores what the delegate answered when it was asked about `stored`. Delegate queue.
-    private static func store(
-        _ answer: CachedURLResponse?,
-        insteadOf stored: StoredResponse,
-        _ pending: PendingResponse,
-        in cache: any CacheStore
-    ) {
-        if let answer = stored.replaced(by: answer) {
-            pending.store { cache.store(answer) }
-        } else if pending.isCurrent, let url = stored.request?.url {
-            cache.remove(url)
-        }
-    }
-
     /// The response is written, which may no longer matter, or writing takes too long.
     private func wrote(_ context: any StepContext) {
-        guard case .underWay(let deadline) = write else { return }
+        guard let deadline = storer?.write.takeDeadline() else { return }
         context.cancel(deadline)
-        write = .none
         context.proceed(self)
-    }
-
-    private func takeStorableResponse(_ context: any StepContext) -> (StoredResponse, PendingResponse)? {
-        guard let entry = write.takeEntry() else { return nil }
-        guard let pending, let response = context.owner.shownResponse, let ownURL = response.url else { return nil }
-        // Without a whole body the task has become a download or stream task.
-        guard let body = context.sink.wholeBody, body.count <= entry.limit else {
-            dropSuperseded(by: entry.head, to: entry.request, context)
-            return nil
-        }
-        var stored = StoredResponse(
-            key: pending.key,
-            url: ownURL,
-            form: response.status == nil ? StoredResponse.form(of: response.object) : .http,
-            head: entry.head.stored,
-            requested: pending.requested,
-            received: entry.received,
-            data: body,
-            storagePolicy: entry.storagePolicy,
-            request: entry.request
-        )
-        stored.answer(Self.variant(of: entry.head, to: entry.request, context))
-        return (stored, pending)
-    }
-
-    /// The fields of `request`, which has been sent, that the response with `head` depends on.
-    private static func variant(
-        of head: ResponseHead,
-        to request: URLRequest,
-        _ context: any StepContext
-    ) -> [HeaderField] {
-        let sent = SentFields(request, cookies: context.steps.cookies?.field, isSent: true, context)
-        return CacheVariant.fields(of: head, value: sent.value)
     }
 
     func stop(_ context: any StepContext) {
         comparison?.stop(context)
         if case .underWay(_, let deadline) = lookup { context.cancel(deadline) }
-        if case .underWay(let deadline) = write { context.cancel(deadline) }
-        (lookup, write) = (.none, .none)
-        pending = nil
+        if let deadline = storer?.write.takeDeadline() { context.cancel(deadline) }
+        (lookup, storer) = (.none, nil)
     }
 }
 

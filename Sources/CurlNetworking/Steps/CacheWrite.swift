@@ -23,4 +23,11 @@ enum CacheWrite {
         self = .none
         return entry
     }
+
+    /// The deadline of a task that waits, which ends with this; nil if none does.
+    mutating func takeDeadline() -> Deadline? {
+        guard case .underWay(let deadline) = self else { return nil }
+        self = .none
+        return deadline
+    }
 }

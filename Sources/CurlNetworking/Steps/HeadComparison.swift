@@ -56,7 +56,7 @@ final class HeadComparison: @unchecked Sendable {
 
     /// Drops `stored` if a GET with the fields of the HEAD would be answered by it, and would get another response from the server.
     private func drop(_ stored: StoredResponse?, _ context: any StepContext) {
-        let sent = SentFields(received.request, cookies: context.steps.cookies?.field, isSent: true, context)
+        let sent = SentFields(sent: received.request, context)
         guard let stored, CacheFields.isOther(received.head, than: stored.head), stored.isVariant(of: sent),
             let url = received.request.url
         else { return }

@@ -13,6 +13,14 @@ struct SentFields {
         (self.request, self.cookies, self.isSent, self.context) = (request, cookies, isSent, context)
     }
 
+    /// Those of the current request, which has been sent.
+    init(sent request: URLRequest, _ context: any StepContext) {
+        self.init(request, cookies: context.steps.cookies?.field, isSent: true, context)
+    }
+
+    /// The fields that the response with `head` depends on.
+    func variant(of head: ResponseHead) -> [HeaderField] { CacheVariant.fields(of: head, value: value) }
+
     /// A request for a part has the values of one for the whole: a stored whole response answers it only if it isn't coded, which suits
     /// both.
     ///

@@ -207,6 +207,7 @@ struct CacheStepTests {
             Issue.record("The empty cache has an answer")
             return
         }
+        _ = try rig.plan(with: step)
         let head = Sample.head(200, ["Cache-Control": "max-age=60", "Content-Length": "3"])
         let response = AcceptedResponse(
             response: TaskResponse(head, at: try #require(try Sample.request().url)),
@@ -224,6 +225,7 @@ struct CacheStepTests {
         let rig = StepRig(try Sample.request())
         rig.sink = DelegateSink(rig.sinkOwner)
         _ = rig.prepare(step)
+        _ = try rig.plan(with: step)
         let head = Sample.head(200, ["Cache-Control": "no-store"])
         let response = AcceptedResponse(
             response: TaskResponse(head, at: try #require(try Sample.request().url)),
