@@ -86,7 +86,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let own = self.session else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-        own.ask(challenge, about: task, decidesAlone: false, completionHandler)
+        own.questions.ask(challenge, about: task, decidesAlone: false, completionHandler)
     }
 }
 
@@ -111,7 +111,7 @@ final class AgentTaskDelegate: NSObject, URLSessionTaskDelegate, HandshakeDeputy
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let own = self.session else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-        own.ask(challenge, about: task, decidesAlone: true, completionHandler)
+        own.questions.ask(challenge, about: task, decidesAlone: true, completionHandler)
     }
 }
 

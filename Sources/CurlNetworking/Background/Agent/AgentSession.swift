@@ -16,13 +16,14 @@ final class AgentSession: @unchecked Sendable {
     let transfers: AgentTransfers
     private let queue: DispatchQueue
     /// Called when a change affects whether the agent stays.
-    private let changed: () -> Void
+    let changed: () -> Void
     private(set) var tasks: [UUID: AgentTask] = [:]
     /// Tasks whose end the program knows, and whose records can't be removed at the moment: only this agent knows that they are over.
     private var unremoved: [AgentTask] = []
     private var removalBackoff = RetryBackoff()
     private var program = Program.none
-    private var questions = AgentQuestions()
+    private(set) lazy var questions = AgentQuestions(of: self)
+    private lazy var launcher = SessionLauncher(of: self)
     /// Tasks whose progress has yet to be reported to the program.
     private var unreportedProgress: Set<UUID> = []
     private var isFlushScheduled = false
@@ -43,8 +44,6 @@ final class AgentSession: @unchecked Sendable {
         }
     }
 
-    /// How long a program has to attach before the launch command is run.
-    private static let launchDelay = Duration.seconds(1)
     /// How long progress is collected before the program is told.
     private static let progressInterval = Duration.milliseconds(50)
 
@@ -67,7 +66,7 @@ final class AgentSession: @unchecked Sendable {
     /// Whether nothing is left for a program to come back for.
     var isOver: Bool { tasks.isEmpty && unremoved.isEmpty && !isAttached }
     /// Whether the agent has to stay for this session.
-    var needsAgent: Bool { isLaunchDue || !unremoved.isEmpty || tasks.values.contains { $0.needsAgent } }
+    var needsAgent: Bool { launcher.isDue || !unremoved.isEmpty || tasks.values.contains { $0.needsAgent } }
     var resourceTimeout: TimeInterval { record.settings.resourceTimeout }
     var resumableSize: Int64 { record.settings.resumableSize }
 
@@ -134,7 +133,7 @@ final class AgentSession: @unchecked Sendable {
         }
         log("found \(tasks.count) tasks")
         for task in orderedTasks { task.start() }
-        launchIfDone()
+        launcher.runIfDue()
     }
 
     /// Removes all files of a session that is over. It may be used again.
@@ -197,10 +196,7 @@ final class AgentSession: @unchecked Sendable {
     private func welcome(_ channel: Channel) {
         program = .attached(channel)
         channel.send(.welcome)
-        questions.removeWithdrawn()
-        for (number, question) in questions.ordered {
-            channel.send(.question(number, key: question.key, question.query))
-        }
+        questions.repeatAll(on: channel)
         flushProgress()
     }
 
@@ -210,7 +206,7 @@ final class AgentSession: @unchecked Sendable {
         unreportedProgress = []
         log("detached")
         for task in orderedTasks { task.recordUnrecordedEnd() }
-        launchIfDone()
+        launcher.runIfDue()
         changed()
     }
 
@@ -245,7 +241,7 @@ final class AgentSession: @unchecked Sendable {
         case .checkpoint(let key, let number):
             guard let task = tasks[key] else { return send(.checkpoint(number, nil)) }
             task.checkpoint { data in self.perform { self.send(.checkpoint(number, data)) } }
-        case .answer(let number, let reply): answer(number, reply)
+        case .answer(let number, let reply): questions.answer(number, reply)
         case .renew(let number, let forgets): renewConnections(forgetting: forgets) { self.send(.renewed(number)) }
         case .hello, .submit, .status, .cancelAll: break
         }
@@ -264,7 +260,7 @@ final class AgentSession: @unchecked Sendable {
             }
         }
         guard !new.isEmpty else { return }
-        allowLaunch()
+        launcher.allowAgain()
         begin(new.values.sorted { $0.identifier < $1.identifier })
         changed()
     }
@@ -330,7 +326,7 @@ final class AgentSession: @unchecked Sendable {
                 unremoved.append(task)
                 if unremoved.count == 1 { scheduleRemoval() }
             }
-            allowLaunch()
+            launcher.allowAgain()
         }
         questions.remove(about: key)
         channel.send(.forgotten(key))
@@ -362,6 +358,12 @@ final class AgentSession: @unchecked Sendable {
         guard unremoved.isEmpty else { return scheduleRemoval() }
         removalBackoff.reset()
         recordsWereRemoved()
+    }
+
+    /// Changes the record, which is on disk as long as there are tasks.
+    func change(_ change: (inout SessionRecord) -> Void) {
+        change(&record)
+        if !tasks.isEmpty { save() }
     }
 
     private func save() {
@@ -468,71 +470,7 @@ final class AgentSession: @unchecked Sendable {
             if !channel.send(.ended(task.key, ending)) { channel.send(.ended(task.key, ending.abridged)) }
         }
         questions.remove(about: task.key)
-        launchIfDone()
+        launcher.runIfDue()
         changed()
-    }
-
-    private var isLaunchDue: Bool {
-        !isAttached && !record.hasLaunched && !tasks.isEmpty && tasks.values.allSatisfy(\.hasEnded)
-            && !record.settings.launchCommand.isEmpty
-    }
-
-    /// Runs the launch command, once, when everything is done and no program is attached or about to be.
-    private func launchIfDone() {
-        guard isLaunchDue else { return }
-        after(Self.launchDelay) { [weak self] in self?.launch() }
-    }
-
-    private func launch() {
-        guard isLaunchDue else { return }
-        record.hasLaunched = true
-        save()
-        let result = LaunchCommand.run(record.settings.launchCommand, for: record.identifier)
-        log("launch command: \(result)")
-        changed()
-    }
-
-    /// The program has acted on its tasks. One that only attaches and detaches isn't launched again.
-    private func allowLaunch() {
-        guard record.hasLaunched else { return }
-        record.hasLaunched = false
-        if !tasks.isEmpty { save() }
-    }
-
-    // MARK: - Questions
-
-    /// Asks the program; if none is attached, waits for one.
-    ///
-    /// - Parameter decidesAlone: Whether the answer is only for tasks with the same delegate. Otherwise one about a handshake is for all
-    ///   tasks, and the question belongs to none.
-    func ask(
-        _ challenge: URLAuthenticationChallenge,
-        about task: URLSessionTask,
-        decidesAlone: Bool,
-        _ answer: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        let query = ChallengeQuery(challenge)
-        let isForAll = query.isOfHandshake && !decidesAlone
-        if isForAll, record.answersChallenges == false { return answer(.performDefaultHandling, nil) }
-        let key = isForAll ? nil : transfers.key(of: task)
-        guard isForAll || key != nil else { return answer(.cancelAuthenticationChallenge, nil) }
-        if let (disposition, credential) = key.flatMap({ tasks[$0]?.credentials.reply(to: query)?.answer }) {
-            return answer(disposition, credential)
-        }
-        let sender = challenge.sender as? ChallengeSender
-        let number = questions.add(.init(key: key, query: query, sender: sender, answer: answer))
-        if !isAttached { log("a question about \(query.host) waits for the program") }
-        send(.question(number, key: key, query))
-    }
-
-    private func answer(_ number: Int, _ reply: ChallengeReply) {
-        guard let question = questions.take(number) else { return }
-        if question.key == nil, record.answersChallenges != reply.isOfDelegate {
-            record.answersChallenges = reply.isOfDelegate
-            if !tasks.isEmpty { save() }
-        }
-        if let key = question.key { tasks[key]?.note(reply, to: question.query) }
-        let (disposition, credential) = reply.answer
-        question.answer(disposition, credential)
     }
 }
