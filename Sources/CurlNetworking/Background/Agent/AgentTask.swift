@@ -6,25 +6,10 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used only on the agent's queue.
 final class AgentTask: @unchecked Sendable {
-    private enum Phase {
-        /// Nothing is being transferred or will be: the task is suspended.
-        case idle
-        /// The program's partial file is being moved to the session's folder. The first attempt waits for that, and so does a cancellation,
-        /// which may have this reason.
-        case takingOver(URLError.BackgroundTaskCancelledReason?)
-        case running(AgentAttempt)
-        /// The network has failed; the next attempt begins at this time.
-        case retrying(until: DispatchTime)
-        /// The response is complete and recorded: another agent would find it. The program is told once its file is on disk.
-        case syncing
-        /// An unrecorded end is one that the program hasn't taken yet, or that couldn't be written so far.
-        case ended(isRecorded: Bool)
-    }
-
     private var stored: StoredTask
     private(set) var progress: TaskProgress
     private unowned let session: AgentSession
-    private var phase = Phase.idle
+    private var phase = AgentTaskPhase.idle
     private var failures = AttemptFailures()
     private var clock: TimeoutClock
     private(set) lazy var credentials = TaskCredentials(record.submission.cookies.compactMap(\.stored))
@@ -43,16 +28,9 @@ final class AgentTask: @unchecked Sendable {
     var key: UUID { stored.key }
     private var intent: TaskIntent { record.submission.intent }
 
-    var hasEnded: Bool { if case .ended = phase { true } else { false } }
-
+    var hasEnded: Bool { phase.isEnd }
     /// Whether the agent has to stay for this task.
-    var needsAgent: Bool {
-        switch phase {
-        case .idle, .running, .retrying: !intent.isSuspended
-        case .takingOver, .syncing: true
-        case .ended(let isRecorded): !isRecorded
-        }
-    }
+    var needsAgent: Bool { phase.needsAgent(isSuspended: intent.isSuspended) }
 
     var listing: TaskListing {
         let ending = hasEnded ? record.ending : nil
@@ -62,18 +40,11 @@ final class AgentTask: @unchecked Sendable {
     }
 
     var status: SessionStatus.Task {
-        let state =
-            switch phase {
-            case .idle: "suspended"
-            case .running, .syncing: intent.isSuspended ? "suspended" : "running"
-            case .takingOver, .retrying: intent.isSuspended ? "suspended" : "waiting"
-            case .ended: record.ending?.error == nil ? "finished" : "failed"
-            }
-        return SessionStatus.Task(
+        SessionStatus.Task(
             identifier: record.submission.identifier,
             kind: record.submission.kind == .download ? "download" : "upload",
             url: AgentLog.text(of: record.submission.request.url),
-            state: state,
+            state: phase.text(isSuspended: intent.isSuspended, hasFailed: record.ending?.error != nil),
             counters: progress.counters
         )
     }
@@ -379,7 +350,7 @@ final class AgentTask: @unchecked Sendable {
         if let failure = attempt.failure { return end(aboutFile(failure), resumeData: nil) }
         let urlError = error as? URLError ?? URLError(.unknown)
         let data = attempt.resumeData ?? urlError.downloadTaskResumeData
-        dropUpload(urlError.uploadTaskResumeData)
+        stored.removeBody(of: urlError.uploadTaskResumeData)
         let isAnswered = isAnswered
         let upload = isAnswered ? nil : record.upload
         let length = attempt.task.countOfBytesReceived
@@ -387,7 +358,7 @@ final class AgentTask: @unchecked Sendable {
         switch attempt.stop {
         case .cancelled(let reason):
             let keepsFile = intent.cancellation == .keepingPartialFile
-            if !keepsFile { dropDownload(data) }
+            if !keepsFile { stored.removePartialFile(of: data) }
             end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
             end(timedOut, file: attempt.takeIncompleteBody(), resumeData: data ?? record.resumeData, upload: upload)
@@ -532,17 +503,6 @@ final class AgentTask: @unchecked Sendable {
         }
         phase = .ended(isRecorded: true)
         try stored.remove()
-    }
-
-    private func dropDownload(_ resumeData: Data?) {
-        let kept = resumeData.flatMap { try? ResumeData(decoding: $0) }
-        kept?.partialFile.remove(in: session.folder.files)
-    }
-
-    /// Removes what an ordinary session would resume from: the task resumes an upload with its own request and file.
-    private func dropUpload(_ resumeData: Data?) {
-        let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
-        kept?.body.remove(in: session.folder.files)
     }
 
     /// Saves the record; returns false on failure. The task continues, and the next change saves it. No change follows an end, which is

@@ -116,6 +116,17 @@ struct StoredTask {
         )
     }
 
+    /// Removes the partial file from which a download could continue with `resumeData`.
+    func removePartialFile(of resumeData: Data?) {
+        partialFile(resumeData)?.remove(in: folder.files)
+    }
+
+    /// Removes what an ordinary session would resume an upload from with `resumeData`: the task resumes it with its own request and file.
+    func removeBody(of resumeData: Data?) {
+        let kept = resumeData.flatMap { try? UploadResumeData(decoding: $0) }
+        kept?.body.remove(in: folder.files)
+    }
+
     private func partialFile(_ resumeData: Data?) -> PartialFile? {
         resumeData.flatMap { try? ResumeData(decoding: $0) }?.partialFile
     }
