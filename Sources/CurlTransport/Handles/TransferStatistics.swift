@@ -1,5 +1,4 @@
 import CCurlNetworkingLibcurl
-import Glibc
 
 /// libcurl's measurements of one transfer.
 ///
@@ -89,16 +88,11 @@ extension TransferInfo {
 
     /// For a Unix socket libcurl returns part of the path, and the URL's port; neither is an address.
     private func readAddresses(into statistics: inout TransferStatistics) {
-        guard let address = string(CURLINFO_PRIMARY_IP), Self.isAddress(address) else { return }
+        guard let address = string(CURLINFO_PRIMARY_IP), address.isNumericAddress else { return }
         statistics.remoteAddress = address
         statistics.remotePort = port(CURLINFO_PRIMARY_PORT)
         statistics.localAddress = string(CURLINFO_LOCAL_IP)
         statistics.localPort = port(CURLINFO_LOCAL_PORT)
-    }
-
-    private static func isAddress(_ text: String) -> Bool {
-        var address = in6_addr()
-        return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1
     }
 
     private func port(_ which: CURLINFO) -> Int? {

@@ -53,11 +53,14 @@ struct HandshakeFunctions: Sendable {
 
     // MARK: - A verification in progress (`context` is an X509_STORE_CTX)
 
-    /// Verifies the chain as OpenSSL would by itself, except for the host; 0 is success.
-    func verify(_ context: Pointer) -> Int32 {
+    /// Verifies the chain as OpenSSL would by itself, and that the server's own certificate has `name`; 0 is success.
+    func verify(_ context: Pointer, _ name: CertificateName) -> Int32 {
         let isGood = verifyCertificate(context) == 1
         let result = error(context)
-        return isGood || result != 0 ? result : Int32(X509Result.unspecified)
+        guard isGood || result != 0 else { return Int32(X509Result.unspecified) }
+        guard result == 0, !hasLeaf(context, for: name) else { return result }
+        setResult(Int32(name.mismatch), context)
+        return Int32(name.mismatch)
     }
 
     /// Sets the result that the handshake reports, and that `CURLINFO_SSL_VERIFYRESULT` returns later.
@@ -72,11 +75,12 @@ struct HandshakeFunctions: Sendable {
     /// `X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS`.
     private static let noPartialWildcards: UInt32 = 4
 
-    func isLeafFor(_ host: String, _ context: Pointer, isAddress: Bool) -> Bool {
+    /// As libcurl does it (RFC 9525 §6.3).
+    private func hasLeaf(_ context: Pointer, for name: CertificateName) -> Bool {
         guard let leaf = leaf(context) else { return false }
-        // As libcurl does it (RFC 9525 §6.3).
-        return isAddress
-            ? checkAddress(leaf, host, 0) == 1 : checkHost(leaf, host, 0, Self.noPartialWildcards, nil) == 1
+        return name.isAddress
+            ? checkAddress(leaf, name.text, 0) == 1
+            : checkHost(leaf, name.text, 0, Self.noPartialWildcards, nil) == 1
     }
 
     /// `body`'s result for the server's own certificate (`X509`); nil if it has presented none.

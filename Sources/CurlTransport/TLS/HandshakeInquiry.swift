@@ -1,5 +1,4 @@
 import CCurlNetworkingLibcurl
-import Glibc
 
 /// A question that a handshake raises and that must be answered before it continues.
 package enum HandshakeQuestion: Sendable, Hashable {
@@ -67,8 +66,7 @@ package struct HandshakeDecisions: Sendable {
 /// `@unchecked Sendable`: touched only on the loop; OpenSSL calls it within libcurl. Each connection's `SSL_CTX` retains it until that is
 /// freed, since a server may renegotiate.
 package final class HandshakeInquiry: @unchecked Sendable {
-    private let host: String
-    private let isAddress: Bool
+    private let name: CertificateName
     private let decisions: HandshakeDecisions
     private weak var easy: EasyHandle?
     /// libcurl's time of the last handshake when the current connection was set up: it changes when that connection's handshake is done.
@@ -79,10 +77,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
 
     /// - Parameter host: A name, or an address in its usual form, without brackets or zone.
     package init(host: String, decisions: HandshakeDecisions) {
-        let host = host.hasSuffix(".") ? String(host.dropLast()) : host
-        self.host = host
-        var address = in6_addr()
-        isAddress = inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
+        name = CertificateName(host: host)
         self.decisions = decisions
     }
 
@@ -104,11 +99,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
 
     /// Returns 1 if the handshake may continue.
     func verify(_ context: OpenSSL.Pointer, _ functions: HandshakeFunctions) -> Int32 {
-        var result = functions.verify(context)
-        if result == 0, !functions.isLeafFor(host, context, isAddress: isAddress) {
-            result = Int32(isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch)
-            functions.setResult(result, context)
-        }
+        let result = functions.verify(context, name)
         let chain = functions.chain(context)
         let trust = decisions.trust(in: chain)
         if trust == .always {

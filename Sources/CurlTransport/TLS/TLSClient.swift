@@ -1,5 +1,3 @@
-import Glibc
-
 /// The client's side of a TLS connection whose bytes the caller carries: `receive` takes those from the server, and `takeOutput` returns
 /// those to be sent to it. So TLS can begin in the middle of a connection, as with STARTTLS (RFC 3207), and end before the connection does.
 ///
@@ -43,7 +41,7 @@ package final class TLSClient {
     private let tls: TLSMemoryConnection
     private let handshakes: HandshakeFunctions
     private let peer: Peer
-    private let isAddress: Bool
+    private let name: CertificateName
     /// The unanswered questions, in order.
     private var questions: [HandshakeQuestion] = []
     /// Why the server's certificate was rejected.
@@ -59,10 +57,7 @@ package final class TLSClient {
             let text = "This takes a libcurl with OpenSSL; the linked one has \(CurlLibrary.tlsLibrary)."
             throw TransferFailure(code: .notBuiltIn, text: text, phase: .securing)
         }
-        var peer = peer
-        if peer.host.hasSuffix(".") { peer.host.removeLast() }
-        var address = in6_addr()
-        isAddress = inet_pton(AF_INET, peer.host, &address) == 1 || inet_pton(AF_INET6, peer.host, &address) == 1
+        name = CertificateName(host: peer.host)
         let certificate = peer.settings.clientCertificate
         hasDecidedOnCertificate = !peer.asks || peer.decisions.hasDecidedOnCertificate || certificate != nil
         tls = try TLSMemoryConnection(functions) { context throws(TransferFailure) in
@@ -70,15 +65,15 @@ package final class TLSClient {
         }
         (self.peer, self.handshakes) = (peer, handshakes)
         tls.setCallbacks(Unmanaged.passUnretained(self).toOpaque(), handshakes)
-        if !isAddress { try setServerName() }
+        if !name.isAddress { try setServerName() }
         if let certificate { try certificate.use(on: tls) }
         functions.clearErrors()
     }
 
     /// RFC 6066 §3: a name, never an address.
     private func setServerName() throws(TransferFailure) {
-        let result = peer.host.withCString { name in
-            tls.functions.control(tls.connection, Self.setsServerName, 0, UnsafeMutableRawPointer(mutating: name))
+        let result = name.text.withCString { text in
+            tls.functions.control(tls.connection, Self.setsServerName, 0, UnsafeMutableRawPointer(mutating: text))
         }
         guard result == 1 else { throw .securing("The host's name can't be sent in a TLS handshake.") }
     }
@@ -145,10 +140,7 @@ package final class TLSClient {
 
     /// Returns 1 if the handshake may continue.
     func verify(_ context: OpenSSL.Pointer) -> Int32 {
-        var result = handshakes.verify(context)
-        if result == 0, !handshakes.isLeafFor(peer.host, context, isAddress: isAddress) {
-            result = Int32(isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch)
-        }
+        let result = handshakes.verify(context, name)
         let chain = handshakes.chain(context)
         if let pins = peer.settings.publicKeyPins, !hasPin(of: pins, context) {
             return reject(context, .init(code: .sslPinnedPubKeyNotMatch, text: Self.wrongPin, phase: .securing))

@@ -6,7 +6,7 @@ extension CurlOptions.Names {
         if cacheLifetime < .zero { throw CurlOptionsError("names.cacheLifetime", "It must not be negative.") }
         if !servers.isEmpty {
             let option = "names.servers"
-            for server in servers where !NameRules.isAddress(server.host) {
+            for server in servers where !server.host.isNumericAddress {
                 throw CurlOptionsError(option, "\"\(server.host)\" isn't an IP address.")
             }
             for server in servers { try server.validatePort(as: option) }
@@ -30,10 +30,10 @@ extension CurlOptions.HostOptions.Names {
         if let addresses {
             let option = "\(name).addresses"
             if addresses.isEmpty { throw CurlOptionsError(option, "There must be at least 1.") }
-            for address in addresses where !NameRules.isAddress(address) {
+            for address in addresses where !address.isNumericAddress {
                 throw CurlOptionsError(option, "\"\(address)\" isn't an IP address.")
             }
-            if let host, NameRules.isAddress(host) {
+            if let host, host.isNumericAddress {
                 throw CurlOptionsError(option, "An address is not looked up; set connectTo instead.")
             }
         }
@@ -81,7 +81,7 @@ extension CurlOptions.LocalEnd {
             guard (1...15).contains(name.utf8.count), name.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: "/") })
             else { throw CurlOptionsError(option, "\"\(name)\" isn't the name of a network interface.") }
         case .address(let address, let ports):
-            guard NameRules.isAddress(address) else {
+            guard address.isNumericAddress else {
                 throw CurlOptionsError(option, "\"\(address)\" isn't an IP address.")
             }
             if let ports { try Self.validate(ports, as: option) }

@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The hosts that an entry of the host table is for.
@@ -29,7 +30,7 @@ struct HostPattern: Hashable, Sendable {
             (name, self.host) = (.any, nil)
         } else if host.hasPrefix("*.") {
             // Nothing is below an address.
-            guard let domain = Self.canonical(String(host.dropFirst(2))), !NameRules.isAddress(domain) else {
+            guard let domain = Self.canonical(String(host.dropFirst(2))), !domain.isNumericAddress else {
                 return nil
             }
             (name, self.host) = (.below("." + Self.withoutRoot(domain)), nil)

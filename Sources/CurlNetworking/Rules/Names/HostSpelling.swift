@@ -15,7 +15,7 @@ enum HostSpelling {
     /// The address that `name`, in lower case and ASCII, is to the resolver or to libcurl (since 7.77), which both read "127.1", "0x7f.1"
     /// and "2130706433" as 127.0.0.1. Other names, and addresses in their usual form, are returned unchanged.
     static func withoutShortForms(_ name: String) -> String {
-        guard name.utf8.first?.isASCIIDigit ?? false, !NameRules.isAddress(name) else { return name }
+        guard name.utf8.first?.isASCIIDigit ?? false, !name.isNumericAddress else { return name }
         return IPAddress.ipv4(name) ?? CurlLibrary.numericHost(name)
     }
 

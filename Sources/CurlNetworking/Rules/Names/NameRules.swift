@@ -53,24 +53,14 @@ struct NameRules: Sendable {
     }
 
     private func override(for target: Origin) -> NameSettings.Override? {
-        guard !Self.isAddress(target.host), let addresses = hosts.first(\.names.addresses, for: target)
+        guard !target.host.isNumericAddress, let addresses = hosts.first(\.names.addresses, for: target)
         else { return nil }
         return NameSettings.Override(host: target.host, port: target.port, addresses: addresses)
     }
 
-    // MARK: - Names and addresses
-
-    /// Whether `text` is an IPv4 or IPv6 address, the latter without brackets.
-    static func isAddress(_ text: String) -> Bool {
-        text.withCString { characters in
-            guard strlen(characters) == text.utf8.count else { return false }
-            var address = in6_addr()
-            return inet_pton(AF_INET, characters, &address) == 1 || inet_pton(AF_INET6, characters, &address) == 1
-        }
-    }
-
+    /// Whether `text` is a name, or an address without brackets.
     static func isHost(_ text: String) -> Bool {
-        isAddress(text) || (HostPattern(text) != nil && !text.contains { "*:[]".contains($0) })
+        text.isNumericAddress || (HostPattern(text) != nil && !text.contains { "*:[]".contains($0) })
     }
 }
 

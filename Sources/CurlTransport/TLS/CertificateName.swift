@@ -1,0 +1,15 @@
+/// The name or address that a server's certificate must have (RFC 9525 §6.1).
+struct CertificateName: Sendable, Equatable {
+    /// Without the dot at the end of an absolute name, which no certificate has.
+    let text: String
+    let isAddress: Bool
+
+    /// - Parameter host: A name, or an address in its usual form, without brackets or zone.
+    init(host: String) {
+        text = host.hasSuffix(".") ? String(host.dropLast()) : host
+        isAddress = text.isNumericAddress
+    }
+
+    /// The result of verifying a certificate that lacks it.
+    var mismatch: Int { isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch }
+}
