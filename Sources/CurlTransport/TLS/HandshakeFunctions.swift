@@ -22,9 +22,8 @@ struct HandshakeFunctions: Sendable {
     private let authorities: @convention(c) (Pointer) -> Pointer?
     private let count: @convention(c) (Pointer?) -> Int32
     private let element: @convention(c) (Pointer?, Int32) -> Pointer?
-    private let encodeCertificate:
-        @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    private let encodeName: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+    private let encodeCertificate: OpenSSL.Encoder
+    private let encodeName: OpenSSL.Encoder
 
     static let loaded = try? HandshakeFunctions()
 
@@ -90,8 +89,8 @@ struct HandshakeFunctions: Sendable {
 
     /// The chain that the server presented, its own certificate first, in DER.
     func chain(_ context: Pointer) -> [[UInt8]] {
-        let first = leaf(context).map { encoded($0, encodeCertificate) }
-        let all = elements(untrusted(context)).map { encoded($0, encodeCertificate) }
+        let first = leaf(context).map { OpenSSL.encoded($0, encodeCertificate) }
+        let all = elements(untrusted(context)).map { OpenSSL.encoded($0, encodeCertificate) }
         guard let first else { return all }
         return [first] + (all.first == first ? all.dropFirst() : all[...])
     }
@@ -100,23 +99,11 @@ struct HandshakeFunctions: Sendable {
 
     /// The authorities from which the server accepts certificates: names in DER.
     func acceptableAuthorities(_ ssl: Pointer) -> [[UInt8]] {
-        elements(authorities(ssl)).map { encoded($0, encodeName) }
+        elements(authorities(ssl)).map { OpenSSL.encoded($0, encodeName) }
     }
 
     private func elements(_ stack: Pointer?) -> [Pointer] {
         guard let stack else { return [] }
         return (0..<max(0, count(stack))).compactMap { element(stack, $0) }
-    }
-
-    private func encoded(
-        _ object: Pointer,
-        _ encode: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    ) -> [UInt8] {
-        let length = encode(object, nil)
-        guard length > 0 else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
-            var position = buffer.baseAddress
-            count = max(0, Int(encode(object, &position)))
-        }
     }
 }

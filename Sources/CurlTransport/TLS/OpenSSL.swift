@@ -7,6 +7,9 @@ enum OpenSSL {
     typealias Pointer = UnsafeMutableRawPointer
     typealias Destructor = @convention(c) (Pointer?, Pointer?, Pointer?, Int32, Int, Pointer?) -> Void
 
+    /// An `i2d_…` function: returns the length of the object in DER, and writes it where the second argument points to, unless that is nil.
+    typealias Encoder = @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+
     struct Missing: Error {}
 
     /// nil if libcurl uses another TLS library, or if that library's functions can't be told apart from another's in the same process.
@@ -36,6 +39,16 @@ enum OpenSSL {
         let index = newIndex(kind, 0, nil, nil, nil, free)
         guard index >= 0 else { throw Missing() }
         return index
+    }
+
+    /// `object` in DER; empty if that fails. https://docs.openssl.org/3.0/man3/d2i_X509/
+    static func encoded(_ object: Pointer, _ encode: Encoder) -> [UInt8] {
+        let length = encode(object, nil)
+        guard length > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
+            var position = buffer.baseAddress
+            count = max(0, Int(encode(object, &position)))
+        }
     }
 }
 

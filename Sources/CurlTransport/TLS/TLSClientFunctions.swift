@@ -55,7 +55,7 @@ struct TLSClientFunctions: Sendable {
     let freeStack: Free
     let popFromStack: @convention(c) (Pointer) -> Pointer?
     let publicKey: @convention(c) (Pointer) -> Pointer?
-    let encodePublicKey: @convention(c) (Pointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
+    let encodePublicKey: OpenSSL.Encoder
     let digests: DigestFunctions
     let encodeBase64: @convention(c) (UnsafeMutablePointer<UInt8>, UnsafePointer<UInt8>, Int32) -> Int32
 
@@ -135,12 +135,8 @@ struct TLSClientFunctions: Sendable {
     /// The pin of a certificate's key in libcurl's form, like "sha256//…".
     func pin(of certificate: Pointer) -> String? {
         guard let key = publicKey(certificate) else { return nil }
-        let length = encodePublicKey(key, nil)
-        guard length > 0 else { return nil }
-        let encoded = [UInt8](unsafeUninitializedCapacity: Int(length)) { buffer, count in
-            var position = buffer.baseAddress
-            count = max(0, Int(encodePublicKey(key, &position)))
-        }
+        let encoded = OpenSSL.encoded(key, encodePublicKey)
+        guard !encoded.isEmpty else { return nil }
         var hash = [UInt8](repeating: 0, count: DigestFunctions.length)
         guard hash.withUnsafeMutableBytes({ digests.hash(encoded, into: $0) }) else { return nil }
         // Four characters for three bytes, and a NUL.
