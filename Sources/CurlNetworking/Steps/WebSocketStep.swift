@@ -21,7 +21,7 @@ final class WebSocketStep: Step {
             )
         }
         let protocols = exchange.offer.protocols
-        guard protocols.allSatisfy(HeaderRules.isToken), Set(protocols).count == protocols.count else {
+        guard protocols.allSatisfy(FieldSyntax.isToken), Set(protocols).count == protocols.count else {
             return .fail(
                 URLError(.badURL, url: url, "The names of a web socket's protocols are tokens, each there once.")
             )

@@ -16,6 +16,11 @@ extension FixedWidthInteger {
 extension UInt8 {
     var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
+    var isASCIIAlphanumeric: Bool {
+        // Upper and lower case differ in one bit.
+        isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+    }
+
     /// The value of an ASCII hexadecimal digit; nil for anything else.
     var hexValue: UInt8? {
         switch self {

@@ -92,7 +92,7 @@ private struct AuthenticationFieldParser {
 
     private mutating func takeToken() -> String {
         let start = position
-        while let byte = next, Self.isTokenByte(byte) { position += 1 }
+        while let byte = next, FieldSyntax.isTokenByte(byte) { position += 1 }
         return String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
@@ -136,19 +136,7 @@ private struct AuthenticationFieldParser {
         return String(decoding: bytes[start..<end], as: UTF8.self)
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: false
-        }
-    }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isLetterOrDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
-
     private static func isToken68Byte(_ byte: UInt8) -> Bool {
-        isLetterOrDigit(byte) || "-._~+/".utf8.contains(byte)
+        byte.isASCIIAlphanumeric || "-._~+/".utf8.contains(byte)
     }
 }

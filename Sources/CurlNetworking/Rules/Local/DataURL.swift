@@ -54,7 +54,7 @@ struct DataURL: Equatable {
     /// "type/subtype", both tokens.
     private static func isMediaType(_ text: String) -> Bool {
         let halves = text.split(separator: "/", omittingEmptySubsequences: false)
-        return halves.count == 2 && halves.allSatisfy { HeaderRules.isToken(String($0)) }
+        return halves.count == 2 && halves.allSatisfy { FieldSyntax.isToken($0) }
     }
 
     private static func percentDecoded(_ text: Substring) -> [UInt8]? {

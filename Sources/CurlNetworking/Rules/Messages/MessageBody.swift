@@ -117,11 +117,11 @@ struct MessageBody {
 
     /// - Parameter size: The size in the digits before `byte`; nil if there are none.
     private static func state(after byte: UInt8, ofSize size: UInt64?) throws(Violation) -> State {
-        if let digit = digit(byte) {
+        if let digit = byte.hexValue {
             guard (size ?? 0) <= UInt64(Int64.max) >> 4 else {
                 throw Violation("A chunk of the response is too large.")
             }
-            return .chunkSize((size ?? 0) << 4 | digit)
+            return .chunkSize((size ?? 0) << 4 | UInt64(digit))
         }
         switch (byte, size) {
         case (UInt8(ascii: "\n"), let size?):
@@ -137,15 +137,6 @@ struct MessageBody {
     /// The state after the line that begins a chunk.
     private static func state(ofChunkWith size: UInt64) -> State {
         size == 0 ? .trailer(0) : .chunk(size)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt64? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
-        default: nil
-        }
     }
 }
 

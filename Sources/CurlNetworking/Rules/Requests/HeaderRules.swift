@@ -66,7 +66,7 @@ enum HeaderRules {
 
     /// Checks that the name is a token and the value doesn't end its line: otherwise it could add fields, or another request.
     private static func check(_ field: HeaderField, of url: URL?) throws(URLError) {
-        guard isToken(field.name) else {
+        guard FieldSyntax.isToken(field.name) else {
             throw URLError(.badURL, url: url, "The header name \(field.name.debugDescription) is not valid.")
         }
         guard isValue(field.value) else {
@@ -78,18 +78,6 @@ enum HeaderRules {
     /// Whether the text doesn't end its line (RFC 9110 §5.5).
     static func isValue(_ text: String) -> Bool {
         !text.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }
-    }
-
-    /// RFC 9110 §5.6.2.
-    static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-                case UInt8(ascii: "0")...UInt8(ascii: "9"): true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
     }
 }
 

@@ -40,22 +40,23 @@ struct WebSocketCompression: Equatable, Sendable {
     ///
     /// - Throws: A description of what the server must not answer.
     static func agreed(_ fields: [String], on offer: Offer?) throws(WebSocketRefusal) -> WebSocketCompression? {
+        // What is quoted must be a token, too (RFC 6455 §9.1), so it has no separators.
         let extensions = fields.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
         guard !extensions.isEmpty else { return nil }
-        var parts = extensions[0].split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
-        guard extensions.count == 1, parts.removeFirst().isEqualIgnoringASCIICase(to: name), let offer else {
+        var parts = extensions[0].split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
+        guard extensions.count == 1, String(parts.removeFirst()).isEqualIgnoringASCIICase(to: name), let offer else {
             throw WebSocketRefusal("The server uses an extension that wasn't offered.")
         }
         var agreed = WebSocketCompression(clientForgets: offer.clientForgets)
         if let bits = offer.clientWindowBits { agreed.clientWindowBits = bits }
         var seen: Set<String> = []
         for part in parts {
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(\.trimmed)
             let name = pair[0].lowercased()
             guard seen.insert(name).inserted else {
                 throw WebSocketRefusal("The server's parameter \(name.debugDescription) is there twice.")
             }
-            try agreed.apply(name, pair.count == 2 ? unquoted(pair[1]) : nil)
+            try agreed.apply(name, pair.count == 2 ? FieldSyntax.unquoted(pair[1]) ?? String(pair[1]) : nil)
         }
         guard !offer.serverForgets || agreed.serverForgets,
             agreed.serverWindowBits <= offer.serverWindowBits ?? 15
@@ -80,14 +81,6 @@ struct WebSocketCompression: Equatable, Sendable {
     /// Without leading zeros.
     private static func windowBits(_ text: String) -> Int? {
         (8...15).first { String($0) == text }
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        String(text.drop { $0 == " " || $0 == "\t" }.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-    }
-
-    private static func unquoted(_ text: String) -> String {
-        text.count >= 2 && text.first == "\"" && text.last == "\"" ? String(text.dropFirst().dropLast()) : text
     }
 }
 

@@ -38,7 +38,7 @@ struct UploadResumeData: VersionedResumeData, Equatable, Sendable {
 
     var isPlausible: Bool {
         guard [request.url, resource.url].allSatisfy({ Origin($0) != nil && StoredRequest.canName($0) }),
-            HeaderRules.isToken(request.method), UploadResource.mayCreate(request.method), acknowledged >= 0,
+            FieldSyntax.isToken(request.method), UploadResource.mayCreate(request.method), acknowledged >= 0,
             sent >= acknowledged, length.map({ $0 >= sent }) ?? true
         else { return false }
         return body.isPlausible(length: length)

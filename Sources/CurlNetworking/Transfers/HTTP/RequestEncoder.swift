@@ -13,7 +13,7 @@ enum RequestEncoder {
     ) throws(URLError) -> TransferOptions {
         let url = try request.requiredURL
         let method = request.httpMethod ?? "GET"
-        guard HeaderRules.isToken(method) else {
+        guard FieldSyntax.isToken(method) else {
             throw URLError(.badURL, url: url, "The method \(method.debugDescription) is not valid.")
         }
         let additional = settings.additionalHeaders(withCredentials: keepsCredentials)

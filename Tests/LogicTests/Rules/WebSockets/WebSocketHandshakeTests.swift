@@ -109,6 +109,13 @@ struct WebSocketHandshakeTests {
         #expect(narrow?.clientForgets == true)
     }
 
+    @Test("A parameter's value may be quoted, with escapes")
+    func quotedParameter() throws {
+        let quoted = try agreed(#"permessage-deflate; server_max_window_bits="1\0"; client_max_window_bits="\9""#)
+        #expect(quoted?.serverWindowBits == 10)
+        #expect(quoted?.clientWindowBits == 9)
+    }
+
     @Test(
         "A parameter that wasn't offered, is there twice or makes no sense is refused",
         arguments: [
@@ -117,6 +124,8 @@ struct WebSocketHandshakeTests {
             "permessage-deflate; server_max_window_bits=7", "permessage-deflate; server_max_window_bits=16",
             "permessage-deflate; server_max_window_bits=010", "permessage-deflate; client_no_context_takeover=1",
             "permessage-deflate; server_no_context_takeover; server_no_context_takeover", "permessage-deflate;", "",
+            "permessage-deflate; server_no_context_takeover=", #"permessage-deflate; server_no_context_takeover=""#,
+            #"permessage-deflate; server_no_context_takeover="""#, #"permessage-deflate; server_max_window_bits="1"0""#,
         ]
     )
     func refusedParameters(field: String) {
