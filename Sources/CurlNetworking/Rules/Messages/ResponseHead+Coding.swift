@@ -26,7 +26,7 @@ extension ResponseHead {
     /// body is delivered as it is, so that the field stays true.
     var namedCoding: Coding {
         guard self["Content-Encoding"] != nil else { return .none }
-        guard let names = elements(of: "Content-Encoding") else { return .tooMany(ListField.maximumElements + 1) }
+        guard let names = tokens(of: "Content-Encoding") else { return .tooMany(ListField.maximumElements + 1) }
         var codings: [ContentCoding] = []
         for name in names where !name.isEqualIgnoringASCIICase(to: "identity") {
             guard let coding = ContentCoding(name: name), coding.isAvailable else { return .none }
@@ -46,7 +46,7 @@ extension ResponseHead {
     /// and can't pause while it does.
     var hasUnwantedTransferCoding: Bool {
         guard self["Transfer-Encoding"] != nil else { return false }
-        guard let codings = elements(of: "Transfer-Encoding") else { return true }
+        guard let codings = tokens(of: "Transfer-Encoding") else { return true }
         return codings.contains {
             !$0.isEqualIgnoringASCIICase(to: "chunked") && !$0.isEqualIgnoringASCIICase(to: "identity")
         }
@@ -61,21 +61,22 @@ extension ResponseHead {
 
     /// Whether the body comes in chunks, rather than up to the end of the connection.
     var isChunked: Bool {
-        guard self["Transfer-Encoding"] != nil, let codings = elements(of: "Transfer-Encoding") else { return false }
+        guard self["Transfer-Encoding"] != nil, let codings = tokens(of: "Transfer-Encoding") else { return false }
         return codings.contains { $0.isEqualIgnoringASCIICase(to: "chunked") }
     }
 
-    /// The elements of a list field (RFC 9110 §5.6.1), of all its lines; nil for more than `ListField.maximumElements`.
-    func elements(of name: String) -> [String]? {
+    /// The elements of a field that lists tokens (RFC 9110 §5.6.1), in all its lines; nil for more than `ListField.maximumElements`. No
+    /// token has quotes, so every comma separates; libcurl reads these fields in the same way.
+    func tokens(of name: String) -> [String]? {
         let maximum = ListField.maximumElements
-        var elements: [String] = []
+        var tokens: [String] = []
         for value in fields.values(of: name) {
             for element in value.utf8.split(separator: UInt8(ascii: ","), maxSplits: maximum) {
-                let text = String(Substring(element)).trimmingCharacters(in: .whitespaces)
-                if !text.isEmpty { elements.append(text) }
+                let token = Substring(element).trimmed
+                if !token.isEmpty { tokens.append(String(token)) }
             }
-            guard elements.count <= maximum else { return nil }
+            guard tokens.count <= maximum else { return nil }
         }
-        return elements
+        return tokens
     }
 }

@@ -63,7 +63,7 @@ struct ResponseHead: Sendable, Equatable, Codable {
 
     /// The number in a Content-Length that is a list of equal ones, which a recipient may take for one (RFC 9110 §8.6).
     private var repeatedLength: Int64? {
-        guard let lengths = elements(of: "Content-Length"), let first = lengths.first else { return nil }
+        guard let lengths = tokens(of: "Content-Length"), let first = lengths.first else { return nil }
         return lengths.allSatisfy { $0 == first } ? Int64(digits: first.utf8) : nil
     }
 
