@@ -40,3 +40,20 @@ struct CivilTime: Equatable, Sendable {
         months.firstIndex { $0.utf8.elementsEqual(name.lazy.map { $0 | 0x20 }) }.map { $0 + 1 }
     }
 }
+
+extension CivilTime {
+    /// Reads "YYYYMMDDhhmmss"; nil unless those are 14 digits. Whether they make sense is up to `date`.
+    init?(compact text: some Sequence<UInt8>) {
+        let bytes = Array(text.prefix(15))
+        guard bytes.count == 14, bytes.allSatisfy(\.isASCIIDigit) else { return nil }
+        func number(_ range: Range<Int>) -> Int { bytes[range].reduce(0) { $0 * 10 + Int($1 & 0x0f) } }
+        self.init(
+            year: number(0..<4),
+            month: number(4..<6),
+            day: number(6..<8),
+            hour: number(8..<10),
+            minute: number(10..<12),
+            second: number(12..<14)
+        )
+    }
+}

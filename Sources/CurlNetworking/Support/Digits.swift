@@ -11,6 +11,9 @@ extension FixedWidthInteger {
             self = sum
         }
     }
+
+    /// A number from 0 to 99 in two decimal digits.
+    var twoDigits: String { self < 10 ? "0\(self)" : "\(self)" }
 }
 
 extension UInt8 {

@@ -19,10 +19,9 @@ enum HTTPDate {
         var time = seconds.isFinite ? time_t(min(max(seconds.rounded(.down), -11_644_473_600), 253_402_300_799)) : 0
         var parts = tm()
         gmtime_r(&time, &parts)
-        func padded(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let day = "\(dayNames[Int(parts.tm_wday)]), \(padded(parts.tm_mday)) \(monthNames[Int(parts.tm_mon)])"
-        return
-            "\(day) \(parts.tm_year + 1900) \(padded(parts.tm_hour)):\(padded(parts.tm_min)):\(padded(parts.tm_sec)) GMT"
+        let day = "\(dayNames[Int(parts.tm_wday)]), \(parts.tm_mday.twoDigits) \(monthNames[Int(parts.tm_mon)])"
+        let clock = "\(parts.tm_hour.twoDigits):\(parts.tm_min.twoDigits):\(parts.tm_sec.twoDigits)"
+        return "\(day) \(parts.tm_year + 1900) \(clock) GMT"
     }
 
     private static let dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]

@@ -194,25 +194,14 @@ struct TransportSecurityHosts: Equatable, Sendable {
         var time = time_t(max(0, min(date.timeIntervalSince1970, 253_402_300_799)))
         var parts = tm()
         gmtime_r(&time, &parts)
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let day = "\(parts.tm_year + 1900)\(two(parts.tm_mon + 1))\(two(parts.tm_mday))"
-        return "\(day) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+        let day = "\(parts.tm_year + 1900)\((parts.tm_mon + 1).twoDigits)\(parts.tm_mday.twoDigits)"
+        return "\(day) \(parts.tm_hour.twoDigits):\(parts.tm_min.twoDigits):\(parts.tm_sec.twoDigits)"
     }
 
     /// `20301231 23:59:59`, in UTC.
     private static func date(_ text: Slice<UnsafeRawBufferPointer>) -> Date? {
-        let digits = text.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: ":") }
-        guard digits.count == 14, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        let numbers = digits.map { Int32($0 - UInt8(ascii: "0")) }
-        func number(_ range: Range<Int>) -> Int32 { numbers[range].reduce(0) { $0 * 10 + $1 } }
-        var parts = tm()
-        parts.tm_year = number(0..<4) - 1900
-        (parts.tm_mon, parts.tm_mday) = (number(4..<6) - 1, number(6..<8))
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (number(8..<10), number(10..<12), number(12..<14))
-        guard (0..<12).contains(parts.tm_mon), (1...31).contains(parts.tm_mday), parts.tm_hour < 24, parts.tm_min < 60,
-            parts.tm_sec <= 60
-        else { return nil }
-        return Date(timeIntervalSince1970: TimeInterval(timegm(&parts)))
+        let digits = text.lazy.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") && $0 != UInt8(ascii: ":") }
+        return CivilTime(compact: digits)?.date
     }
 }
 

@@ -129,18 +129,7 @@ struct FTPReplies {
 
     /// Converts "YYYYMMDDhhmmss", with or without a fraction (RFC 3659 §2.3), to an HTTP date (RFC 9110 §5.6.7); nil if it isn't a date.
     static func httpDate(_ text: String) -> String? {
-        let digits = Array(text.utf8.prefix { $0 != UInt8(ascii: ".") })
-        guard digits.count == 14, digits.allSatisfy(\.isASCIIDigit) else { return nil }
-        func number(_ range: Range<Int>) -> Int { digits[range].reduce(0) { $0 * 10 + Int($1 & 0x0f) } }
-        let time = CivilTime(
-            year: number(0..<4),
-            month: number(4..<6),
-            day: number(6..<8),
-            hour: number(8..<10),
-            minute: number(10..<12),
-            second: number(12..<14)
-        )
-        return time.date.map(HTTPDate.text)
+        CivilTime(compact: text.utf8.prefix { $0 != UInt8(ascii: ".") })?.date.map(HTTPDate.text)
     }
 }
 

@@ -160,8 +160,9 @@ struct TransportSecurityHostsTests {
         "Lines that make no sense are passed over",
         arguments: [
             "", "#", "a.example", "a.example 20301231", "a.example \"\"", "a.example \"2030\"",
-            "a.example \"20301331 00:00:00\"",
-            "a.example \"20301231 24:00:00\"", "a.example \"soon\"", "127.0.0.1 \"unlimited\"", ". \"unlimited\"",
+            "a.example \"20301331 00:00:00\"", "a.example \"20300231 00:00:00\"", "a.example \"20300229 00:00:00\"",
+            "a.example \"-0301231 00:00:00\"", "a.example \"20301231 24:00:00\"",
+            "a.example \"20301231 23:60:00\"", "a.example \"soon\"", "127.0.0.1 \"unlimited\"", ". \"unlimited\"",
             "a/b \"unlimited\"", "#a.example \"unlimited\"", "#.a.example \"unlimited\"", "ä.example \"unlimited\"",
             "a.example \u{301}\"unlimited\"", "a.example \"unlimited\"\u{301}", "a.example\u{A0}\"unlimited\"",
             "a.example \"2030 1231 235959\"", "a.example \"unlimited", "a.example unlimited\"",
