@@ -16,6 +16,14 @@ extension FixedWidthInteger {
     var twoDigits: String { self < 10 ? "0\(self)" : "\(self)" }
 }
 
+extension FixedWidthInteger where Self: UnsignedInteger {
+    /// All of its bits in lower-case hexadecimal, with leading zeros: 8 digits for 32 bits.
+    var paddedHex: String {
+        let digits = String(self, radix: 16)
+        return String(repeating: "0", count: Self.bitWidth / 4 - digits.count) + digits
+    }
+}
+
 extension UInt8 {
     var isASCIIDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
 
@@ -23,6 +31,8 @@ extension UInt8 {
         // Upper and lower case differ in one bit.
         isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
     }
+
+    var isLowercaseHexDigit: Bool { isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self) }
 
     /// The value of an ASCII hexadecimal digit; nil for anything else.
     var hexValue: UInt8? {

@@ -9,14 +9,10 @@ enum MessageDigest: Sendable, Hashable {
     /// The digest of the text's UTF-8 in lowercase hexadecimal.
     func hex(_ text: String) -> String {
         switch self {
-        case .md5: Self.hex(MD5.hash(Array(text.utf8)))
+        case .md5: MD5.hash(Array(text.utf8)).map(\.paddedHex).joined()
         case .sha256: SHA256.digest(of: text.utf8)
-        case .sha512256: Self.hex(SHA512256.hash(Array(text.utf8)))
+        case .sha512256: SHA512256.hash(Array(text.utf8)).map(\.paddedHex).joined()
         }
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     /// The message, a one bit, zeros, and the length in bits in an eighth of a block: whole blocks.

@@ -42,10 +42,7 @@ package struct SHA256 {
         let zeros = (2 * Self.blockLength - 9 - pending.count) % Self.blockLength
         update([0x80] + [UInt8](repeating: 0, count: zeros))
         withUnsafeBytes(of: bitLength.bigEndian) { update($0) }
-        return state.map { word in
-            let digits = String(word, radix: 16)
-            return String(repeating: "0", count: 8 - digits.count) + digits
-        }.joined()
+        return state.map(\.paddedHex).joined()
     }
 
     /// Processes whole blocks.

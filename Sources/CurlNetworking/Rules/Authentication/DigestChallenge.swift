@@ -83,14 +83,11 @@ struct DigestChallenge: Sendable, Equatable {
     }
 
     /// 128 random bits.
-    static func makeClientNonce() -> String {
-        var generator = SystemRandomNumberGenerator()
-        return String(generator.next() as UInt64, radix: 16) + String(generator.next() as UInt64, radix: 16)
-    }
+    static func makeClientNonce() -> String { UInt128.random(in: .min ... .max).paddedHex }
 
     /// The value of the `Authorization` field.
     func authorization(user: String, password: String, for request: Request) -> String {
-        let count = Self.hex(request.count)
+        let count = request.count.paddedHex
         let clientNonce = session?.clientNonce ?? request.clientNonce
         var key = digest.hex("\(user):\(realm):\(password)")
         if let session { key = digest.hex("\(key):\(session.nonce):\(session.clientNonce)") }
@@ -130,10 +127,5 @@ struct DigestChallenge: Sendable, Equatable {
 
     private static func quoted(_ text: String) -> String {
         "\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
-    }
-
-    private static func hex(_ count: UInt32) -> String {
-        let digits = String(count, radix: 16)
-        return String(repeating: "0", count: 8 - digits.count) + digits
     }
 }

@@ -151,8 +151,7 @@ final class CacheDirectory: Sendable {
 
     /// Whether the name is one of `DiskCache`'s. Other files are left alone.
     private static func isEntryName(_ name: String) -> Bool {
-        name.utf8.count == 64
-            && name.utf8.allSatisfy { $0.isASCIIDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+        name.utf8.count == 64 && name.utf8.allSatisfy(\.isLowercaseHexDigit)
     }
 
     // MARK: - The directory itself

@@ -15,20 +15,12 @@ package enum TemporaryName: String, CaseIterable {
     private static let suffix = ".tmp"
 
     /// A new name, with 128 random bits.
-    func make() -> String {
-        var generator = SystemRandomNumberGenerator()
-        let random = (0..<2).map { _ in String(generator.next() as UInt64, radix: 16) }
-        return rawValue + random.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined() + Self.suffix
-    }
+    func make() -> String { rawValue + UInt128.random(in: .min ... .max).paddedHex + Self.suffix }
 
     /// Whether `name` has this form. Such a name can't lead out of its directory.
     package func matches(_ name: String) -> Bool {
         guard name.hasPrefix(rawValue), name.hasSuffix(Self.suffix) else { return false }
         let middle = name.dropFirst(rawValue.count).dropLast(Self.suffix.count).utf8
-        return middle.count == 32
-            && middle.allSatisfy { byte in
-                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
-            }
+        return middle.count == 32 && middle.allSatisfy(\.isLowercaseHexDigit)
     }
 }

@@ -51,9 +51,7 @@ final class UpgradeRequest {
         guard case .bytes(let count) = read else { return .waits }
         sentCount += Int64(count)
         if isChunked {
-            let digits = String(count, radix: 16)
-            let size = String(repeating: "0", count: 8 - digits.count) + digits + "\r\n"
-            buffer.replaceSubrange(..<start, with: Array(size.utf8))
+            buffer.replaceSubrange(..<start, with: Array("\(UInt32(count).paddedHex)\r\n".utf8))
             buffer.replaceSubrange((start + count)..<(start + count + 2), with: Array("\r\n".utf8))
             buffer[..<(start + count + 2)].withUnsafeBytes { channel.send($0) }
         } else {

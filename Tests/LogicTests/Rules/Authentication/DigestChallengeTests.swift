@@ -102,6 +102,13 @@ struct DigestChallengeTests {
         #expect(later["nc"] == "000000ab" && later["nonce"] == "next")
     }
 
+    @Test("A client's nonces are 128 bits, written in full")
+    func clientNonces() {
+        let nonces = (0..<200).map { _ in DigestChallenge.makeClientNonce() }
+        #expect(Set(nonces).count == nonces.count)
+        #expect(nonces.allSatisfy { $0.utf8.count == 32 && $0.utf8.allSatisfy(\.isLowercaseHexDigit) })
+    }
+
     @Test("The same challenge twice is two sessions")
     func sessions() throws {
         let value = #"Digest realm="r", nonce="n", qop=auth, algorithm=MD5-sess"#
