@@ -95,11 +95,19 @@ enum AtomicFile {
     static func removeAbandoned(besides path: String) {
         let file = URL(fileURLWithPath: path)
         let directory = file.deletingLastPathComponent().path
-        let (prefix, suffix) = (file.lastPathComponent + ".", Writers.many.temporarySuffix)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        for name in names where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
-            let middle = name.dropFirst(prefix.count).dropLast(suffix.count)
-            if UUID(uuidString: String(middle)) != nil { LockedFile.removeAbandoned(directory + "/" + name) }
+        for name in names where target(ofTemporary: name) == file.lastPathComponent[...] {
+            LockedFile.removeAbandoned(directory + "/" + name)
         }
+    }
+
+    /// The name of the file that one of many writers writes to a temporary file called `name`; nil if no temporary file has such a name.
+    static func target(ofTemporary name: String) -> Substring? {
+        guard name.hasSuffix(Writers.many.temporarySuffix) else { return nil }
+        let rest = name.dropLast(Writers.many.temporarySuffix.count)
+        guard let dot = rest.lastIndex(of: "."), UUID(uuidString: String(rest[dot...].dropFirst())) != nil else {
+            return nil
+        }
+        return rest[..<dot]
     }
 }

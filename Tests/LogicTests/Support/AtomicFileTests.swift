@@ -125,6 +125,16 @@ struct AtomicFileTests {
             names = directory.content
         }
         #expect(names.count == 1 && names[0] != left && names[0].hasPrefix("file."))
+        #expect(AtomicFile.target(ofTemporary: names[0]) == "file")
         #expect(directory.content == ["file"])
+    }
+
+    @Test("Files of other names aren't taken for temporary ones")
+    func others() throws {
+        let id = UUID().uuidString
+        let names = ["file.tmp", "file.x.tmp", "file.\(id)", "file.\(id).new", "file\(id).tmp", "other.\(id).tmp"]
+        for name in names { _ = try directory.file(name, Data()) }
+        AtomicFile.removeAbandoned(besides: path)
+        #expect(directory.content == names.sorted())
     }
 }

@@ -5,8 +5,8 @@ import Glibc
 /// The directory of a cache on disk: one file for each entry, with the entry's name.
 ///
 /// Several processes may use it at once, and any of them may be killed at any moment: readers always see complete entries (`AtomicFile`).
-/// Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory has mode 0700 and its files 0600;
-/// anything else isn't used. Every call may block.
+/// Nothing is synced: damage by a system crash is detected by the entry's checksum. The directory gets mode 0700, and its files 0600: files
+/// with another mode, and what is in another user's directory, aren't used. Every call may block.
 final class CacheDirectory: Sendable {
     /// Identifies a version of an entry.
     struct FileIdentity: Equatable, Sendable {
@@ -107,8 +107,8 @@ final class CacheDirectory: Sendable {
 
     // MARK: - All entries
 
-    /// Lists the whole directory, and removes temporary files that killed processes left. Returns nothing if it is a symbolic link or
-    /// another user's: the files there aren't ours.
+    /// Lists the whole directory, and removes entries' temporary files that killed processes left. Returns nothing if it is a symbolic link
+    /// or another user's: the files there aren't ours.
     func list() -> [Item] {
         let descriptor = uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
         guard descriptor >= 0 else { return [] }
@@ -120,10 +120,10 @@ final class CacheDirectory: Sendable {
         guard let names = try? DirectoryNames(closing: descriptor) else { return [] }
         var items: [Item] = []
         while let name = try? names.next() {
-            if name.hasSuffix(AtomicFile.Writers.manyWithLocks.temporarySuffix) {
+            if Self.isEntryName(name) {
+                if let item = item(name) { items.append(item) }
+            } else if AtomicFile.target(ofTemporary: name).map(Self.isEntryName) ?? false {
                 LockedFile.removeAbandoned(file(name))
-            } else if Self.isEntryName(name), let item = item(name) {
-                items.append(item)
             }
         }
         return items
@@ -149,8 +149,8 @@ final class CacheDirectory: Sendable {
     /// `UTIME_OMIT`.
     private static let omit = (1 << 30) - 2
 
-    /// Whether the name is one of `DiskCache`'s. Other files are left alone.
-    private static func isEntryName(_ name: String) -> Bool {
+    /// Whether the name is one of `DiskCache`'s. Other files are left alone, except for entries' temporary files.
+    private static func isEntryName(_ name: some StringProtocol) -> Bool {
         name.utf8.count == 64 && name.utf8.allSatisfy(\.isLowercaseHexDigit)
     }
 
@@ -158,7 +158,7 @@ final class CacheDirectory: Sendable {
 
     private func file(_ name: String) -> String { path + "/" + name }
 
-    /// Whether the directory exists and only this user has access. Creates it if it is missing.
+    /// Whether the directory is this user's. Creates it if it is missing, and denies others access to it.
     private var isUsable: Bool {
         // If that fails, or another process is first, it is looked at all the same.
         if access(path, F_OK) != 0 {

@@ -29,6 +29,11 @@ struct ResponseCacheTests {
         }
     }
 
+    /// What a process leaves that is killed while it writes a response.
+    private static func temporary(_ url: String = url) -> String {
+        "\(DiskCache.name(for: url)).\(UUID().uuidString)\(AtomicFile.Writers.manyWithLocks.temporarySuffix)"
+    }
+
     /// Where files may have any length: not all file systems have longer ones than their disk.
     private static let memoryFiles = URL(fileURLWithPath: "/dev/shm", isDirectory: true)
     private static var hasMemoryFiles: Bool { access(memoryFiles.path, W_OK) == 0 }
@@ -84,7 +89,7 @@ struct ResponseCacheTests {
         let first = Self.cache(directory)
         for number in 1...50 { try Self.store("\(number)", first, Self.url + "?\(number)") }
         // Going through the directory would remove it.
-        let litter = Self.path(directory) + "/litter.tmp"
+        let litter = Self.path(directory) + "/" + Self.temporary()
         try Data().write(to: URL(fileURLWithPath: litter))
         let second = Self.cache(directory)
         for number in 1...50 { #expect(Self.text(second, Self.url + "?\(number)") == "\(number)") }
@@ -213,10 +218,16 @@ struct ResponseCacheTests {
         let directory = try TemporaryDirectory()
         let cache = Self.cache(directory)
         try Self.store("x", cache)
-        let foreign = Self.path(directory) + "/notes.txt"
-        try Data("x".utf8).write(to: URL(fileURLWithPath: foreign))
+        let names = [
+            "notes.txt", "x.tmp", "x." + UUID().uuidString + ".tmp", DiskCache.name(for: Self.url) + ".tmp",
+            DiskCache.name(for: Self.url) + ".x.tmp", Self.temporary() + ".tmp", "x" + Self.temporary(),
+        ]
+        let foreign = names.map { Self.path(directory) + "/" + $0 }
+        for path in foreign + [Self.path(directory) + "/" + Self.temporary()] {
+            try Data("x".utf8).write(to: URL(fileURLWithPath: path))
+        }
         cache.removeAll()
-        #expect(Self.files(directory) == [foreign])
+        #expect(Self.files(directory).sorted() == foreign.sorted())
     }
 
     @Test("If the directory is a link, the files behind it stay")
@@ -224,7 +235,7 @@ struct ResponseCacheTests {
         let directory = try TemporaryDirectory()
         let elsewhere = directory.url.appendingPathComponent("elsewhere")
         try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
-        for name in ["draft.tmp", String(repeating: "a", count: 64)] {
+        for name in [Self.temporary(), String(repeating: "a", count: 64)] {
             try Data("x".utf8).write(to: elsewhere.appendingPathComponent(name))
         }
         let link = URL(fileURLWithPath: Self.path(directory))
