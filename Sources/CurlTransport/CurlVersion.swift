@@ -1,3 +1,4 @@
+/// A version of libcurl; `CurlLibrary.version` is the one that is linked.
 package struct CurlVersion: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// As libcurl encodes it: 0x075801 is 7.88.1.
     private let number: UInt32

@@ -58,6 +58,7 @@ enum ProtocolClass: Equatable {
     }
 }
 
+/// An object of a `ProtocolClass`, which loads one request. Its methods are called on a thread with a run loop: see `RunLoopThreads`.
 enum ProtocolObject {
     case own(URLProtocol)
     case stock(FoundationNetworking.URLProtocol)

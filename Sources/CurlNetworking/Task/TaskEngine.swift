@@ -63,6 +63,7 @@ protocol TaskEngine: AnyObject, Sendable {
     func released()
 }
 
+/// What a task's public properties show at one moment, apart from what the program sets: that is in `TaskSettings`.
 struct TaskSnapshot: Sendable {
     var currentRequest: URLRequest?
     var response: TaskResponse?
@@ -75,6 +76,7 @@ struct TaskSnapshot: Sendable {
     var failureToConnect: URLError?
 }
 
+/// A task's counts of bytes, as its public properties show them, and of its attempts. Agents send them to programs.
 struct TaskCounters: Sendable, Hashable, Codable {
     var received: Int64 = 0
     var sent: Int64 = 0

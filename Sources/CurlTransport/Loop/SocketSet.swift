@@ -13,7 +13,9 @@ struct SocketInterest: OptionSet {
     static let edge = SocketInterest(rawValue: EPOLLET.rawValue)
 }
 
+/// A socket with an event that its owner asked to hear about.
 struct ReadySocket {
+    /// Its number in `DescriptorOwners`.
     var owner: UInt32
     var socket: Int32
     /// `EPOLLIN` and its siblings.

@@ -1,5 +1,6 @@
 import CCurlNetworkingLibcurl
 
+/// A tuning option that libcurl takes as a number.
 package struct NumberSetting: ConnectionSettings {
     package let option: NamedOption
     /// In libcurl's unit.

@@ -3,6 +3,7 @@ import Foundation
 
 // Encodable counterparts of Foundation's types, with conversions both ways.
 
+/// A `URLRequest`, without a body stream and the properties that protocol classes store in it.
 struct RequestDescription: Codable, Sendable, Equatable {
     var url: URL
     var method: String
@@ -42,6 +43,7 @@ struct RequestDescription: Codable, Sendable, Equatable {
     }
 }
 
+/// An `HTTPURLResponse`, without its version of HTTP.
 struct ResponseDescription: Codable, Sendable, Equatable {
     var url: URL
     var status: Int
@@ -128,6 +130,7 @@ struct ErrorDescription: Codable, Sendable, Equatable {
     }
 }
 
+/// A cookie of the program's storage, for an agent, which has no access to that.
 struct CookieDescription: Codable, Sendable, Equatable {
     var name: String
     var value: String

@@ -48,7 +48,7 @@ enum AgentMessage: Codable, Sendable {
     case listing(TaskListing)
     /// The answer to `hello`: the program is attached to the session.
     case welcome
-    /// The other answer to `hello`. The connection ends.
+    /// The other answer to `hello`, after which the connection ends, and to `status` and `cancelAll`.
     case refused(Refusal)
     case accepted(UUID)
     case progress([TaskProgress])
@@ -63,6 +63,7 @@ enum AgentMessage: Codable, Sendable {
     case done
 }
 
+/// How a program introduces itself to an agent, to be attached to a session.
 struct Hello: Codable, Sendable {
     /// The version of the protocol. Whatever else changes, `hello` keeps its name and this field.
     static let currentVersion = 4
@@ -96,6 +97,7 @@ struct Hello: Codable, Sendable {
     }
 }
 
+/// Why an agent doesn't attach a program to its session, or doesn't do what another message asks. Texts are for people.
 enum Refusal: Codable, Sendable, Equatable {
     /// Another program is attached to the session.
     case inUse(pid: Int32)

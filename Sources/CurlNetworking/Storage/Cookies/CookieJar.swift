@@ -22,7 +22,9 @@ protocol CookieJar: AnyObject, Sendable {
     )
 }
 
+/// What is known about a request's cookies without waiting for a file.
 enum CookieLookup: Equatable {
+    /// The value of the `Cookie` field; nil for none.
     case found(String?)
     /// Not known at once: call `findCookieField`.
     case busy

@@ -15,6 +15,7 @@ protocol RequestBody: AnyObject {
     func close()
 }
 
+/// What a body has put into the buffer that it was given.
 enum BodyRead: Equatable {
     /// The number of bytes; 0 ends the body.
     case bytes(Int)
