@@ -8,6 +8,9 @@ extension AsyncSequence where Element == UInt8 {
     /// As on Apple's platforms, lines end with LF, CR, CR LF, VT, FF, NEL (U+0085), LINE SEPARATOR (U+2028) or PARAGRAPH
     /// SEPARATOR (U+2029), and empty lines are left out. If empty lines matter, read
     /// ``URLSession/AsyncBytes/chunks`` instead.
+    ///
+    /// As there, too, a line may be of any length, and is collected in memory: a server that never ends one makes the program's memory
+    /// grow. If you don't trust the server, read ``URLSession/AsyncBytes/chunks`` or the bytes themselves, and limit what you keep of them.
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
     /// The bytes as characters of UTF-8 text. A character can have any number of combining marks; one with more than 4096 Unicode scalars
