@@ -252,7 +252,7 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
 
 extension WebSocketConnectionRig: WebSocketExchangeOwner {
     func webSocketExchangeChanged() {}
-    func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+    func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
         body()
         return false
     }

@@ -88,6 +88,33 @@ struct WebSocketEndTests {
         #expect(try await delegate.completion().contains(.noted("only")))
     }
 
+    @Test(
+        "The delegate hears of the close after each message before it, where handlers ask for the next",
+        arguments: [true, false]
+    )
+    func closedAfterMessages(receivesWhenOpen: Bool) async throws {
+        let texts = (0..<5).map { "m\($0)" }
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { texts.map { .frame(.text($0)) } + [.frame(.close(1000)), .close] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate { delegate, task in
+            if receivesWhenOpen { delegate.noteMessages(of: task) }
+        }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.delegateQueue.isSuspended = true
+        let task = session.webSocketTask(with: server.webSocketURL())
+        if !receivesWhenOpen { delegate.noteMessages(of: task) }
+        task.resume()
+        // Fails when the task is over; a Swift task needs no queue for that.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        session.delegateQueue.isSuspended = false
+        let events = try await delegate.completion()
+        let end: [WebSocketDelegate.Event] = [.closed(1000, reason: ""), .noted("no more"), .completed(nil)]
+        #expect(events == [.opened(nil)] + texts.map { .noted($0) } + end)
+    }
+
     @Test("Waiting handlers fail after the delegate has heard of the close, however soon it came")
     func closedAtOnce() async throws {
         let server = try LoopbackServer.forWebSockets { event in

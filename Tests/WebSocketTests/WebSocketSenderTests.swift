@@ -13,7 +13,7 @@ struct WebSocketSenderTests {
         var announcesWebSocket: Bool { false }
         func webSocketExchangeChanged() { changes.update { $0 += 1 } }
         let calls = Watched<[@Sendable () -> Void]>([])
-        func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+        func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
             calls.update { $0.append(body) }
             return true
         }

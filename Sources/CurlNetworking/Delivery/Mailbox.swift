@@ -15,12 +15,19 @@ struct Mailbox {
         case partDisposition(of: PartHead)
         case resumeData(Data?, @Sendable (Data?) -> Void)
         /// Hands the program what it asked for, before the completion. Cancellation doesn't drop it.
-        case call(@Sendable () -> Void)
+        case call(CallKind, @Sendable () -> Void)
         /// The last message, which the steps of the end replace.
         case completed
         case end(TaskEnd)
         /// The task's `Progress` needs an update. Delivered ahead of all others, even while those are held.
         case progress
+    }
+
+    /// What a call hands the program.
+    enum CallKind {
+        case result
+        /// The error of a web socket that is over; comes after all results.
+        case failure
     }
 
     private enum State {
@@ -32,6 +39,8 @@ struct Mailbox {
     }
 
     private var messages = Fifo<Message>()
+    /// The messages of the end, which come after all others and the body.
+    private var lastMessages = Fifo<Message>()
     /// Questions that one delegate method didn't answer, for the next method.
     private var passedOn = Fifo<@Sendable () -> Void>()
     /// How many of `messages` are informational responses.
@@ -62,7 +71,7 @@ struct Mailbox {
     }
 
     /// Whether no delivery is scheduled, and no message waits.
-    var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && messages.isEmpty && hasNoBody }
+    var isIdle: Bool { !isScheduled && !isProgressDue && passedOn.isEmpty && hasNoMessage && hasNoBody }
 
     /// True if the caller must schedule a delivery: something can be delivered, and no delivery is scheduled.
     mutating func claimDelivery() -> Bool {
@@ -78,7 +87,7 @@ struct Mailbox {
             if informationalCount == Self.maximumInformational { dropInformational() }
             informationalCount += 1
         }
-        messages.add(message)
+        if message.isLast { lastMessages.add(message) } else { messages.add(message) }
     }
 
     /// The most informational responses that may wait. During a large upload, a server may send more than any delegate can be told of; when
@@ -135,9 +144,11 @@ struct Mailbox {
     }
 
     private var hasNoBody: Bool { body.isEmpty && parts.isEmpty }
+    private var hasNoMessage: Bool { messages.isEmpty && lastMessages.isEmpty }
 
     private var hasNext: Bool {
-        isProgressDue || !passedOn.isEmpty || !isAwaitingAnswer && !isHeld && (hasDueBody || hasDueMessage)
+        isProgressDue || !passedOn.isEmpty
+            || !isAwaitingAnswer && !isHeld && (hasDueMessage || hasDueBody || hasDueLastMessage)
     }
 
     private var hasDueBody: Bool { !isBodyHeld && !hasNoBody }
@@ -145,8 +156,17 @@ struct Mailbox {
     /// Whether the next message need not wait. What comes after the body waits with it.
     private var hasDueMessage: Bool {
         switch messages.first {
-        case .completed: hasNoBody && completionHolds == 0
         case .question(.willCache): hasNoBody
+        case .some: true
+        case nil: false
+        }
+    }
+
+    /// The same for the messages of the end.
+    private var hasDueLastMessage: Bool {
+        guard messages.isEmpty, hasNoBody else { return false }
+        return switch lastMessages.first {
+        case .completed: completionHolds == 0
         case .some: true
         case nil: false
         }
@@ -176,18 +196,14 @@ struct Mailbox {
             isProgressDue = false
             return .progress
         }
-        if let question = passedOn.popFirst() { return .call(question) }
+        if let question = passedOn.popFirst() { return .call(.result, question) }
         guard !isAwaitingAnswer, !isHeld else { return endDelivery() }
-        switch messages.first {
-        case .completed where !hasNoBody, .question(.willCache) where !hasNoBody, nil:
-            return nextOfBody() ?? endDelivery()
-        case .completed where completionHolds > 0:
-            return endDelivery()
-        case .some(let message):
-            _ = messages.popFirst()
+        if hasDueMessage, let message = messages.popFirst() {
             note(message)
             return message
         }
+        if let piece = nextOfBody() { return piece }
+        return hasDueLastMessage ? lastMessages.popFirst() : endDelivery()
     }
 
     private mutating func nextOfBody() -> Message? {
@@ -246,18 +262,20 @@ struct Mailbox {
 
     /// Withdraws the completion, to be replaced later.
     mutating func takeCompletion() {
-        messages.removeAll { if case .completed = $0 { true } else { false } }
+        lastMessages.removeAll { if case .completed = $0 { true } else { false } }
     }
 
     /// Drops everything the owner of a cancelled task no longer wants: all but the completion, resume data, captured streams and what the
     /// task has become. Later messages are dropped, too: their posters may not know of the cancellation yet.
     mutating func discard() -> Discarded {
         var dropped: [Message] = []
-        messages.removeAll { message in
+        func drops(_ message: Message) -> Bool {
             if message.outlivesCancellation { return false }
             dropped.append(message)
             return true
         }
+        messages.removeAll(where: drops)
+        lastMessages.removeAll(where: drops)
         informationalCount = 0
         removeBody()
         state = .discarded
@@ -287,6 +305,14 @@ struct Mailbox {
 }
 
 extension Mailbox.Message {
+    /// Whether it comes after all messages that aren't, even later ones, and after the body.
+    fileprivate var isLast: Bool {
+        switch self {
+        case .completed, .call(.failure, _), .event(.closedWebSocket): true
+        case .event, .question, .disposition, .partDisposition, .resumeData, .call(.result, _), .end, .progress: false
+        }
+    }
+
     /// Whether the owner of a cancelled task still gets it.
     fileprivate var outlivesCancellation: Bool {
         switch self {
@@ -302,7 +328,7 @@ extension Mailbox.Message {
 
 extension Fifo<Mailbox.Message> {
     /// Appends a message, or replaces the last one with it if both are byte counts of the same kind. A count of zero, which says that a
-    /// file starts over, stays. A call goes ahead of the completion.
+    /// file starts over, stays. A failed call goes ahead of the completion.
     fileprivate mutating func add(_ message: Mailbox.Message) {
         switch (last, message) {
         case (.event(.sent), .event(.sent)): updateLast { $0 = message }

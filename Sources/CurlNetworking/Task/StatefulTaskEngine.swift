@@ -164,7 +164,7 @@ extension StatefulTaskEngine {
     /// Makes a call that was added after the session had forgotten the task. Delegate queue.
     private func deliverCall() {
         while let message = withState({ $0.mailbox.next() }) {
-            guard case .call(let body) = message else { continue }
+            guard case .call(_, let body) = message else { continue }
             body()
             if withState({ $0.mailbox.delivered() }) { session.deliveryQueue.addOperation(deliverCall) }
             return

@@ -9,7 +9,7 @@ extension TaskHandle: StreamOwner {
     var shownURL: URL? { shared.withLock { $0.currentRequest?.url } }
 
     func reply(_ handler: @escaping @Sendable () -> Void) {
-        guard addCall(handler) else { return }
+        guard addCall(.result, handler) else { return }
         if let delivery { pool.deliverAtEndOfRound(delivery) } else { deliverCalls() }
     }
 

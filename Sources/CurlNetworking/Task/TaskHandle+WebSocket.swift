@@ -14,12 +14,12 @@ extension TaskHandle: WebSocketExchangeOwner {
 
     /// Makes the delegate queue call `body`, after everything added earlier but before the completion.
     func call(_ body: @escaping @Sendable () -> Void) {
-        if addCall(body) { deliverCalls() }
+        if addCall(.result, body) { deliverCalls() }
     }
 
     /// True if the caller must schedule a delivery.
-    func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
-        changesDelivery { $0.mailbox.post(.call(body)) }
+    func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
+        changesDelivery { $0.mailbox.post(.call(kind, body)) }
     }
 
     var announcesWebSocket: Bool { delegates.webSocket != nil }

@@ -54,7 +54,7 @@ struct TaskReporter<Engine: StatefulTaskEngine> {
         case .resumeData(let data, let handler):
             handler(data)
             return true
-        case .call(let body):
+        case .call(_, let body):
             body()
             return true
         case .event(let event):

@@ -46,7 +46,8 @@ struct MailboxTests {
         case .question(.delayedRequest): "delayed request"
         case .question(.willCache): "will cache"
         case .resumeData: "resume data"
-        case .call: "call"
+        case .call(.result, _): "call"
+        case .call(.failure, _): "failed call"
         case .completed: "completed"
         case .end: "step"
         case .progress: "progress"
@@ -96,13 +97,41 @@ struct MailboxTests {
         let calls = Watched<[Int]>([])
         for number in 0..<3 {
             if number == 1 { mailbox.change { $0.post(.completed) } }
-            mailbox.change { $0.post(.call { calls.update { $0.append(number) } }) }
+            mailbox.change { $0.post(.call(.result) { calls.update { $0.append(number) } }) }
         }
-        while case .call(let body) = mailbox.next() { body() }
+        while case .call(_, let body) = mailbox.next() { body() }
         #expect(calls.value == [0, 1, 2])
         #expect(Self.take(&mailbox) == [], "the completion was taken after them")
-        mailbox.change { $0.post(.call {}) }
+        mailbox.change { $0.post(.call(.result) {}) }
         #expect(Self.take(&mailbox) == ["call"])
+    }
+
+    @Test("A result goes ahead of a web socket's end, and a failure only of the completion")
+    func webSocketEnd() {
+        var mailbox = Mailbox()
+        mailbox.change { $0.post(.event(.openedWebSocket(subprotocol: nil))) }
+        mailbox.change { $0.post(.event(.closedWebSocket(code: 1000, reason: Data()))) }
+        mailbox.change { $0.post(.call(.failure) {}) }
+        mailbox.change { $0.post(.completed) }
+        mailbox.change { $0.post(.call(.result) {}) }
+        mailbox.change { $0.post(.call(.failure) {}) }
+        for name in ["opened web socket", "call"] { #expect(mailbox.next().map(Self.name) == name) }
+        // As a handler does that asks for the next message.
+        mailbox.change { $0.post(.call(.result) {}) }
+        let names = ["call", "closed web socket", "failed call", "failed call", "completed"]
+        #expect(Self.take(&mailbox) == names)
+        #expect(mailbox.change { $0.post(.call(.failure) {}) } == true)
+        #expect(Self.take(&mailbox) == ["failed call"])
+    }
+
+    @Test("A cancelled web socket's delegate isn't told that it is closed, but its handlers that they failed")
+    func discardedWebSocketEnd() {
+        var mailbox = Mailbox()
+        mailbox.change { $0.post(.event(.closedWebSocket(code: 1000, reason: Data()))) }
+        mailbox.change { $0.post(.call(.failure) {}) }
+        mailbox.change { $0.post(.completed) }
+        #expect(mailbox.discard().messages.count == 1)
+        #expect(Self.take(&mailbox) == ["failed call", "completed"])
     }
 
     @Test("The completion alone waits for callers that have yet to be answered, each of them")
@@ -114,7 +143,7 @@ struct MailboxTests {
             mailbox.change { $0.post(.completed) } == false,
             "nobody is to be scheduled for what can't be delivered"
         )
-        #expect(mailbox.change { $0.post(.call {}) } == true)
+        #expect(mailbox.change { $0.post(.call(.result) {}) } == true)
         #expect(Self.take(&mailbox) == ["call"])
         #expect(mailbox.change { $0.releaseCompletion() } == false)
         #expect(Self.take(&mailbox) == [])
@@ -345,7 +374,7 @@ struct MailboxTests {
         #expect(try mailbox.change { try $0.post(.disposition(of: Self.response())) } == false)
         #expect(mailbox.change { $0.postFirst(.event(.wrote(1))) } == false)
         #expect(mailbox.isIdle && mailbox.body.waitingBytes == 0)
-        #expect(mailbox.change { $0.post(.call {}) } == true)
+        #expect(mailbox.change { $0.post(.call(.result) {}) } == true)
         mailbox.change { $0.post(.resumeData(nil) { _ in }) }
         mailbox.change { $0.post(.completed) }
         mailbox.change { $0.postFirst(.event(.becameDownload(from: task))) }

@@ -15,9 +15,9 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
 
     private let record = Watched<[Event]>([])
     private let lastError = Watched<URLError?>(nil)
-    private let onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)?
+    private let onOpen: (@Sendable (WebSocketDelegate, URLSessionWebSocketTask) -> Void)?
 
-    package init(onOpen: (@Sendable (URLSessionWebSocketTask) -> Void)? = nil) {
+    package init(onOpen: (@Sendable (WebSocketDelegate, URLSessionWebSocketTask) -> Void)? = nil) {
         self.onOpen = onOpen
     }
 
@@ -27,6 +27,15 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
 
     package func note(_ text: String) {
         record.update { $0.append(.noted(text)) }
+    }
+
+    /// Notes the text of each of the task's messages, whose handler asks for the next, and then that there are no more.
+    package func noteMessages(of task: URLSessionWebSocketTask) {
+        task.receive { [self] result in
+            guard case .success(.string(let text)) = result else { return note("no more") }
+            note(text)
+            noteMessages(of: task)
+        }
     }
 
     /// Returns when the task is complete, with everything it was told.
@@ -51,7 +60,7 @@ package final class WebSocketDelegate: NSObject, URLSessionWebSocketDelegate {
         didOpenWithProtocol protocol: String?
     ) {
         record.update { $0.append(.opened(`protocol`)) }
-        onOpen?(webSocketTask)
+        onOpen?(self, webSocketTask)
     }
 
     package func urlSession(

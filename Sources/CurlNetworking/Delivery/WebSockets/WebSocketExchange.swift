@@ -265,7 +265,8 @@ final class WebSocketExchange: Sendable {
     ) -> Delivery? {
         let body: Delivery = { waiter.resume(result) }
         guard waiter.isHandler, let owner else { return body }
-        guard owner.addCall(body) else { return nil }
+        let kind: Mailbox.CallKind = if case .failure = result { .failure } else { .result }
+        guard owner.addCall(kind, body) else { return nil }
         return { owner.deliverCalls() }
     }
 
@@ -285,7 +286,7 @@ final class WebSocketExchange: Sendable {
             if case .connecting = state.phase { state.phase = .open }
             state.inbox.open(hasDelegate: hasDelegate)
         }
-        if hasDelegate, let owner, owner.addCall({ [weak self] in self?.announced() }) { owner.deliverCalls() }
+        if hasDelegate, let owner, owner.addCall(.result, { [weak self] in self?.announced() }) { owner.deliverCalls() }
     }
 
     /// The delegate has been told that the web socket is open. Delegate queue.

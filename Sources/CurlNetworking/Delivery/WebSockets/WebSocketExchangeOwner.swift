@@ -3,9 +3,10 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// The program has something to send, wants to close, or has made room for more: the connection has to check.
     func webSocketExchangeChanged()
 
-    /// Adds `body` to the calls that the delegate queue makes, after everything added earlier except the completion, even when the task is
-    /// over. Called with a lock held. Returns true if `deliverCalls()` has to follow.
-    func addCall(_ body: @escaping @Sendable () -> Void) -> Bool
+    /// Adds `body` to the calls that the delegate queue makes, even when the task is over. Results go ahead of the end: of the event that
+    /// the web socket is closed, of failures and of the completion. Failures go ahead of the completion. Otherwise calls come after
+    /// everything added earlier. Called with a lock held. Returns true if `deliverCalls()` has to follow.
+    func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool
 
     /// Makes the calls on the delegate queue. Called without a lock.
     func deliverCalls()

@@ -17,7 +17,7 @@ struct WebSocketExchangeTests {
         }
 
         func webSocketExchangeChanged() { changes.update { $0 += 1 } }
-        func addCall(_ body: @escaping @Sendable () -> Void) -> Bool {
+        func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
             calls.update { $0.append(body) }
             return true
         }
