@@ -234,7 +234,7 @@ private final class WebSocketConnectionRig: @unchecked Sendable {
             )
             self.connection = connection
             channel.delegate = self
-            connection.start(isPaused: false)
+            connection.proceed()
         }
     }
 
@@ -260,6 +260,7 @@ extension WebSocketConnectionRig: WebSocketExchangeOwner {
     func whenShown(_ action: @escaping () -> Void) { action() }
     func tell(_ event: TaskEvent) {}
     var announcesWebSocket: Bool { false }
+    var isSuspended: Bool { false }
 }
 
 extension WebSocketConnectionRig: WebSocketConnectionOwner {

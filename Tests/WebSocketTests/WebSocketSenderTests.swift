@@ -11,6 +11,7 @@ struct WebSocketSenderTests {
     private final class Owner: WebSocketExchangeOwner {
         let changes = Watched(0)
         var announcesWebSocket: Bool { false }
+        var isSuspended: Bool { false }
         func webSocketExchangeChanged() { changes.update { $0 += 1 } }
         let calls = Watched<[@Sendable () -> Void]>([])
         func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {

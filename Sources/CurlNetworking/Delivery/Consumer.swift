@@ -79,6 +79,11 @@ extension Consumer {
         if case .stream(let port) = self { port } else { nil }
     }
 
+    /// The messages of a web socket; nil for tasks of other kinds.
+    var webSocket: WebSocketExchange? {
+        if case .webSocket(let exchange) = self { exchange } else { nil }
+    }
+
     /// The URL as errors show it to the program.
     func shown(_ url: URL) -> URL {
         if case .webSocket(let exchange) = self { exchange.shown(url) } else { url }

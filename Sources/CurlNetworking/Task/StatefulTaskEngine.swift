@@ -37,13 +37,16 @@ extension StatefulTaskEngine {
 
     private func changeSuspension(of task: URLSessionTask, _ change: (inout TaskStateMachine) -> Bool) {
         var mustSchedule = false
+        var webSocket: WebSocketExchange?
         act(for: task) { state in
             let hasEffect = change(&state.machine)
             state.mailbox.isBodyHeld = state.machine.isSuspended
             mustSchedule = state.mailbox.claimDelivery()
+            webSocket = state.consumer.webSocket
             return hasEffect
         }
         if mustSchedule { scheduleDelivery() }
+        webSocket?.suspensionChanged()
     }
 
     /// Cancels the task, and discards messages that its owner hasn't received.

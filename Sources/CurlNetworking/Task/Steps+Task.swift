@@ -22,7 +22,7 @@ extension Steps.Facts {
             refusal = error
         }
         if let request = handle.originalRequest, request.url == nil { refusal = .missingURL }
-        if case .webSocket(let exchange) = consumer { webSocket = exchange }
+        webSocket = consumer.webSocket
     }
 }
 

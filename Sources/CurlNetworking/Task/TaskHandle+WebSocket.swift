@@ -3,11 +3,6 @@ import Foundation
 // The connection between a web socket's exchange and its task.
 
 extension TaskHandle: WebSocketExchangeOwner {
-    /// The web socket's exchange; nil for other tasks.
-    var webSocket: WebSocketExchange? {
-        if case .webSocket(let exchange) = shared.withLock({ $0.consumer }) { exchange } else { nil }
-    }
-
     func webSocketExchangeChanged() {
         submit { (self.loader?.phase.transfer as? WebSocketTransfer)?.exchangeChanged() }
     }

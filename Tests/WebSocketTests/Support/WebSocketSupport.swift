@@ -31,11 +31,12 @@ struct WebSocketRig: Sendable {
     let task: URLSessionWebSocketTask
 
     init(
+        configure: (URLSessionConfiguration) -> Void = { _ in },
         headers: [(name: String, value: String)] = [],
         _ conversation: @escaping LoopbackServer.WebSocketConversation
     ) throws {
         server = try .forWebSockets(headers: headers, conversation)
-        session = .forTest(delegate: delegate)
+        session = .forTest(delegate: delegate, configure)
         task = session.webSocketTask(with: server.webSocketURL())
         task.resume()
     }

@@ -254,6 +254,15 @@ final class WebSocketExchange: Sendable {
         return isOpen
     }
 
+    /// The program has suspended or resumed the task, or its end is about to be told. A suspended task hands out no messages, unless it is
+    /// to be closed.
+    func suspensionChanged() {
+        handOver(using: nil) { state in
+            // Asked with the lock held: whichever thread is last finds the last intent.
+            state.inbox.setPaused(state.closing == nil && state.owner?.isSuspended == true)
+        }
+    }
+
     // MARK: - Handing over
 
     /// Passes the result to the caller that waits for it. Called with the lock under which the result was found, so that handlers are
@@ -336,10 +345,6 @@ final class WebSocketExchange: Sendable {
 
     /// Whether not even bytes already read may be parsed, although nothing follows them.
     var isOverfull: Bool { state.withLock { $0.inbox.isOverfull } }
-
-    func setPaused(_ isPaused: Bool, _ atEndOfRound: @escaping (@escaping Delivery) -> Void) {
-        handOver(using: atEndOfRound) { $0.inbox.setPaused(isPaused) }
-    }
 
     /// Lets callers send their messages with `sender`, unless something is waiting to be sent.
     func lendLine(_ sender: WebSocketSender) -> Bool {

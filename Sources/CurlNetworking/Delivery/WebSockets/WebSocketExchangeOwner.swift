@@ -17,6 +17,9 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// Loop.
     func tell(_ event: TaskEvent)
 
+    /// Whether the program has suspended the task. Called with a lock held.
+    var isSuspended: Bool { get }
+
     /// Whether a delegate is told that the web socket is open.
     var announcesWebSocket: Bool { get }
 }

@@ -81,21 +81,10 @@ final class WebSocketConnection {
 
     // MARK: - Calls from the owner
 
-    /// Called when the web socket is open, and its exchange has been told.
-    func start(isPaused: Bool) {
-        exchange.setPaused(isPaused, atEndOfRound)
-        proceed()
-    }
-
-    /// Called when the program wants something, or has taken messages.
+    /// Called when the web socket is open, and its exchange has been told; and when the program wants something, or has taken messages.
     func proceed() {
         readRest()
         pump()
-    }
-
-    func setPaused(_ isPaused: Bool) {
-        exchange.setPaused(isPaused, atEndOfRound)
-        if !isPaused { proceed() }
     }
 
     /// Sends a close frame if that is possible without waiting, and closes the connection.

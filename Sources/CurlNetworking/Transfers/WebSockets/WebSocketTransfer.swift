@@ -24,6 +24,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         /// The response opens a web socket, once its cookies are stored.
         case opening
         case open(WebSocketConnection)
+        /// The connection has ended, which isn't reported while the task is suspended.
+        case ended(WebSocketCloseHandshake.Ending, TransferFailure?)
         case over
     }
 
@@ -71,8 +73,10 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func setPaused(_ isPaused: Bool) {
         heads.setPaused(isPaused)
         switch state {
-        case .open(let connection): connection.setPaused(isPaused)
         case .awaitingResponse: heads.channel?.setReading(!isPaused)
+        case .ended: reportEnd()
+        // Pings are answered, and the exchange hands out no messages.
+        case .open: break
         case .idle, .connecting, .answered, .opening, .over: break
         }
     }
@@ -81,7 +85,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     var lastActivity: MonotonicTime? {
         switch state {
         case .idle, .connecting, .awaitingResponse, .answered, .opening: heads.activity
-        case .open, .over: nil
+        case .open, .ended, .over: nil
         }
     }
 
@@ -89,12 +93,17 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         switch state {
         case .idle, .connecting: heads.phase
         case .awaitingResponse: .sending
-        case .answered, .opening, .open, .over: .receiving
+        case .answered, .opening, .open, .ended, .over: .receiving
         }
     }
 
     func exchangeChanged() {
-        if case .open(let connection) = state { connection.proceed() }
+        switch state {
+        case .open(let connection): connection.proceed()
+        // The program may want to close.
+        case .ended: reportEnd()
+        case .idle, .connecting, .awaitingResponse, .answered, .opening, .over: break
+        }
     }
 
     /// Called when it is decided what becomes of a held response.
@@ -137,7 +146,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         // The body of a response that doesn't open a web socket.
         case .answered: channel.setReading(false)
         case .opening: break
-        case .idle, .connecting, .over: break
+        case .idle, .connecting, .ended, .over: break
         }
     }
 
@@ -198,7 +207,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         if !setup.countsInLimits { delegate.transferLeftConnection(self) }
         exchange.opened(agreement.subprotocol)
         channel.setReading(true)
-        connection.start(isPaused: heads.isPaused)
+        connection.proceed()
     }
 
     private func act(on route: BodyRoute, _ head: ResponseHead, _ refusal: WebSocketRefusal) {
@@ -221,7 +230,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .awaitingResponse:
             fail(URLError(.networkConnectionLost, url: request.url, TransferFailure.noHead.text))
         // Not reported while nothing is read.
-        case .idle, .connecting, .answered, .opening, .over: break
+        case .idle, .connecting, .answered, .opening, .ended, .over: break
         }
     }
 
@@ -231,7 +240,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         case .idle, .connecting, .awaitingResponse, .opening:
             finish(heads.error(after: failure))
         // The decision about the response doesn't need the connection.
-        case .answered, .over: break
+        case .answered, .ended, .over: break
         }
     }
 
@@ -251,13 +260,27 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
 
     /// Metrics of the handshake only: an open web socket isn't a long response.
     private func settleMetrics() {
-        if case .open = state { return }
-        heads.settleMetrics()
+        switch state {
+        case .open, .ended: break
+        case .idle, .connecting, .awaitingResponse, .answered, .opening, .over: heads.settleMetrics()
+        }
     }
 }
 
 extension WebSocketTransfer: WebSocketConnectionOwner {
     func webSocketFinished(_ ending: WebSocketCloseHandshake.Ending, _ failure: TransferFailure?) {
+        state = .ended(ending, failure)
+        reportEnd()
+    }
+
+    /// Called when the connection has ended, and while it is `.ended` when the task is resumed, or to be closed.
+    private func reportEnd() {
+        guard case .ended(let ending, let failure) = state else { return }
+        guard !heads.isPaused || exchange.isClosing else {
+            // Nothing is left to be done at the host.
+            return delegate.transferLeftConnection(self)
+        }
+        exchange.suspensionChanged()
         switch ending {
         case .closed(let closing):
             exchange.tellClosed(closing)

@@ -10,12 +10,14 @@ struct WebSocketExchangeTests {
     private final class Owner: WebSocketExchangeOwner {
         let changes = Watched(0)
         let calls = Watched<[@Sendable () -> Void]>([])
+        let suspension = Watched(false)
         let announcesWebSocket: Bool
 
         init(announces: Bool = false) {
             announcesWebSocket = announces
         }
 
+        var isSuspended: Bool { suspension.value }
         func webSocketExchangeChanged() { changes.update { $0 += 1 } }
         func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
             calls.update { $0.append(body) }
@@ -125,12 +127,14 @@ struct WebSocketExchangeTests {
         owner.deliver()
         owner.deliver()
         #expect(results.value == ["a 1"])
-        exchange.setPaused(true) { $0() }
+        owner.suspension.update { $0 = true }
+        exchange.suspensionChanged()
         receive("b")
         arrive(2)
         owner.deliver()
         #expect(results.value == ["a 1"])
-        exchange.setPaused(false) { $0() }
+        owner.suspension.update { $0 = false }
+        exchange.suspensionChanged()
         owner.deliver()
         #expect(results.value == ["a 1", "b 2"])
     }

@@ -10,9 +10,11 @@ struct WebSocketOrderTests {
     /// Stands in for the task, with its mailbox.
     private final class Owner: WebSocketExchangeOwner {
         let notes = Watched<[String]>([])
+        let suspension = Watched(false)
         private let mailbox = Mutex(Mailbox())
 
         var announcesWebSocket: Bool { true }
+        var isSuspended: Bool { suspension.value }
         func webSocketExchangeChanged() {}
         func addCall(_ kind: Mailbox.CallKind, _ body: @escaping @Sendable () -> Void) -> Bool {
             mailbox.withLock { $0.post(.call(kind, body)) }
@@ -61,6 +63,11 @@ struct WebSocketOrderTests {
         for text in texts { exchange.received(.text(text)) { $0() } }
     }
 
+    private func setSuspended(_ isSuspended: Bool) {
+        owner.suspension.update { $0 = isSuspended }
+        exchange.suspensionChanged()
+    }
+
     /// The connection has ended, with or without the server's close frame.
     private func end(isClosed: Bool) {
         if isClosed { exchange.tellClosed(WebSocketClosing(1000)) }
@@ -100,6 +107,36 @@ struct WebSocketOrderTests {
         owner.deliver()
         let end = (isClosed ? ["closed"] : []) + ["not sent", "not received", "completed"]
         #expect(owner.notes.value == ["opened", "m0", "m1", "m2"] + end)
+    }
+
+    @Test("A task that its delegate suspends within didOpenWithProtocol hands out nothing until it is resumed")
+    func suspendedWhenOpen() {
+        receiveAll()
+        exchange.opened(nil)
+        arrive("m0", "m1")
+        owner.deliver { setSuspended(true) }
+        arrive("m2")
+        owner.deliver()
+        #expect(owner.notes.value == ["opened"])
+        setSuspended(false)
+        owner.deliver()
+        #expect(owner.notes.value == ["opened", "m0", "m1", "m2"])
+    }
+
+    @Test("A task that the program suspends and wants to close hands out what had arrived, when the end is told")
+    func suspendedAndClosing() {
+        exchange.opened(nil)
+        owner.deliver()
+        setSuspended(true)
+        receiveAll()
+        arrive("m0", "m1")
+        #expect(exchange.close(WebSocketClosing(1000)))
+        owner.deliver()
+        #expect(owner.notes.value == ["opened"])
+        exchange.suspensionChanged()
+        end(isClosed: true)
+        owner.deliver()
+        #expect(owner.notes.value == ["opened", "m0", "m1", "closed", "not received", "completed"])
     }
 
     @Test("A message that no handler waits for doesn't hold up the end, and can be received afterwards")

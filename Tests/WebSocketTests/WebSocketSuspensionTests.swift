@@ -1,0 +1,170 @@
+import CurlNetworking
+import CurlNetworkingLoopbackServer
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("Web sockets that are suspended", .timeLimit(.minutes(2)))
+struct WebSocketSuspensionTests {
+    private typealias Frame = LoopbackServer.WebSocketFrame
+    private typealias Event = WebSocketDelegate.Event
+
+    /// How a server ends a web socket.
+    enum End: CaseIterable, Sendable {
+        case closed, lost
+
+        fileprivate var steps: [LoopbackServer.Step] {
+            switch self {
+            case .closed: [.frame(.close(1000, "bye"))]
+            case .lost: [.close]
+            }
+        }
+
+        fileprivate var events: [WebSocketDelegate.Event] {
+            switch self {
+            case .closed: [.closed(1000, reason: "bye"), .noted("no more"), .noted("not sent"), .completed(nil)]
+            case .lost: [.noted("no more"), .noted("not sent"), .completed(.networkConnectionLost)]
+            }
+        }
+    }
+
+    private static let texts = ["m0", "m1", "m2"]
+    private static let messages: [LoopbackServer.Step] = texts.map { .frame(.text($0)) }
+    private static let notes: [Event] = texts.map { .noted($0) }
+
+    /// A suspended web socket whose connection has ended, after messages had arrived. Nothing has been asked for.
+    private func makeEnded(
+        _ end: End = .closed,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> WebSocketRig {
+        let gate = Gate()
+        let rig = try WebSocketRig(configure: configure) { event in
+            switch event {
+            case .opened: [.waitFor(gate)] + Self.messages + end.steps
+            case .received(let frame): frame.opcode == Frame.Opcode.close ? [.close] : []
+            case .finished: []
+            }
+        }
+        try await rig.delegate.opening()
+        rig.task.suspend()
+        // Once the event loop has answered this, it has seen the suspension.
+        _ = await rig.session.connections
+        gate.open()
+        try await eventually { await rig.session.connections.allSatisfy { $0.open == 0 } }
+        return rig
+    }
+
+    /// Returns when the delegate queue has made all calls that were due. Each takes a turn of the queue.
+    private func passQueue(of rig: WebSocketRig) async {
+        for _ in 1...20 {
+            await withCheckedContinuation { turn in rig.session.delegateQueue.addOperation { turn.resume() } }
+        }
+    }
+
+    @Test(
+        "A web socket that ends while it is suspended is reported when it is resumed, after the messages before the end",
+        arguments: End.allCases
+    )
+    func resumed(end: End) async throws {
+        let rig = try await makeEnded(end)
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        delegate.noteMessages(of: task)
+        task.send(.string("late")) { delegate.note($0 == nil ? "sent" : "not sent") }
+        await passQueue(of: rig)
+        #expect(delegate.events == [.opened(nil)])
+        #expect(task.state == .suspended)
+        #expect(task.closeCode == (end == .closed ? .normalClosure : .abnormalClosure))
+        task.resume()
+        #expect(try await delegate.completion() == [.opened(nil)] + Self.notes + end.events)
+    }
+
+    @Test("A Swift task gets a suspended web socket's messages, and its end, when that is resumed")
+    func swiftTask() async throws {
+        let rig = try await makeEnded()
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        let reader = Task {
+            for try await message in task.messages {
+                #expect(task.state != .suspended)
+                if case .string(let text) = message { delegate.note(text) }
+            }
+            delegate.note("no more")
+        }
+        await passQueue(of: rig)
+        #expect(delegate.events == [.opened(nil)])
+        task.resume()
+        try await reader.value
+        let noted = try await delegate.completion().filter { if case .noted = $0 { true } else { false } }
+        #expect(noted == Self.notes + [.noted("no more")])
+    }
+
+    @Test("A suspended web socket ends at once if it is cancelled")
+    func cancelled() async throws {
+        let rig = try await makeEnded()
+        defer { rig.stop() }
+        rig.delegate.noteMessages(of: rig.task)
+        rig.task.cancel()
+        let events = try await rig.delegate.completion()
+        #expect(events == [.opened(nil), .noted("no more"), .completed(.cancelled)])
+    }
+
+    @Test("A suspended web socket that the server has closed ends as soon as the program wants to close it, too")
+    func closedLate() async throws {
+        let rig = try await makeEnded()
+        defer { rig.stop() }
+        rig.delegate.noteMessages(of: rig.task)
+        rig.task.cancel(with: .goingAway, reason: nil)
+        let end: [Event] = [.closed(1000, reason: "bye"), .noted("no more"), .completed(nil)]
+        #expect(try await rig.delegate.completion() == [.opened(nil)] + Self.notes + end)
+        #expect(rig.task.closeCode == .normalClosure)
+    }
+
+    @Test("The program can close a web socket that it has suspended")
+    func closed() async throws {
+        let rig = try WebSocketRig { event in
+            guard case .received(let frame) = event, frame.opcode == Frame.Opcode.close else { return [] }
+            return [.frame(.close(1000)), .close]
+        }
+        defer { rig.stop() }
+        try await rig.delegate.opening()
+        rig.task.suspend()
+        rig.task.cancel(with: .normalClosure, reason: nil)
+        let events = try await rig.delegate.completion()
+        #expect(events == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+    }
+
+    @Test("A suspended web socket without a connection takes no place at its host")
+    func place() async throws {
+        let rig = try await makeEnded {
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.curl.webSockets.countInConnectionLimits = true
+        }
+        defer { rig.stop() }
+        let other = rig.session.webSocketTask(with: rig.server.webSocketURL())
+        other.resume()
+        #expect(try await other.receiveText() == "m0")
+    }
+
+    @Test("A handler that suspends the task gets no message, even if it asks for one at once")
+    func suspendedByHandler() async throws {
+        let texts = (0..<100).map { "m\($0)" }
+        let rig = try WebSocketRig { event in
+            if case .opened = event { texts.map { .frame(.text($0)) } } else { [] }
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        @Sendable func receive() {
+            task.receive { result in
+                guard case .success(.string(let text)) = result else { return }
+                delegate.note("\(text) \(task.state == .suspended)")
+                task.suspend()
+                receive()
+                DispatchQueue.global().async { task.resume() }
+            }
+        }
+        receive()
+        try await delegate.wait { $0 == .noted("m99 false") }
+        #expect(delegate.events == [.opened(nil)] + texts.map { .noted("\($0) false") })
+    }
+}
