@@ -12,6 +12,14 @@ enum LoadCommands {
         }
     }
 
+    /// `get-when-told URL`: says "ready" when it has a session, and loads with each line that it gets.
+    static func getWhenTold(_ arguments: [String]) async {
+        guard arguments.count == 1, let url = URL(string: arguments[0]) else { return Parent.say("get-when-told URL") }
+        let session = URLSession(configuration: .ephemeral)
+        Parent.say("ready")
+        for await _ in Parent.lines { Parent.say(await outcome { try await session.data(from: url) }) }
+    }
+
     /// `unverified HOST URL`: with a session that lets `HOST` show any certificate.
     static func getUnverified(_ arguments: [String]) async {
         guard arguments.count == 2, let url = URL(string: arguments[1]) else {

@@ -12,6 +12,7 @@ struct TestHelper {
         switch command {
         case "download": try await DownloadCommand(arguments).run()
         case "get": await LoadCommands.get(arguments)
+        case "get-when-told": await LoadCommands.getWhenTold(arguments)
         case "unverified": await LoadCommands.getUnverified(arguments)
         case "many": await LoadCommands.many(arguments)
         case "burst": await BurstCommand.run(arguments)

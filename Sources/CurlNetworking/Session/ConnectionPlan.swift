@@ -75,7 +75,7 @@ extension ConnectionPlan {
     ) -> [any ConnectionSettings] {
         var all: [any ConnectionSettings] = []
         if let names { all.append(names) }
-        all += settings.tls.connectionSettings(for: origin, settings.hosts)
+        all += settings.tls.connectionSettings(for: origin)
         if let server = route.server { all.append(ProxySettings(server, for: origin)) }
         // The rest is only for HTTP.
         guard !origin.isFTP else { return all }

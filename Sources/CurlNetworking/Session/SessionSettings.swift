@@ -77,7 +77,7 @@ final class SessionSettings: Sendable {
         eventLoops = min(curl.eventLoops, curl.maximumConnections ?? .max, curl.maximumKeptConnections ?? .max)
         runsTasksOnEventLoop = curl.runsTasksOnEventLoop
         limits = SessionLimits(configuration, hosts)
-        tls = TLSPlan(configuration)
+        tls = TLSPlan(configuration, hosts)
         transportSecurity = TransportSecurityStore.store(for: curl.strictTransportSecurity)
         proxies = ProxyRules(curl.proxy, system: .system(for: configuration))
         protocolClasses = (configuration.protocolClasses ?? []).compactMap(ProtocolClass.init)

@@ -1,45 +1,47 @@
 import CurlTransport
 import Foundation
 
+/// How a session's connections use TLS: whose certificates are trusted, and with which versions, cipher suites, client certificates and
+/// pins. Any thread.
 struct TLSPlan: Sendable {
-    private let options: CurlOptions.TLSOptions
+    /// A host's options, and the authorities that they name.
+    private struct HostPlan: Sendable {
+        let options: CurlOptions.TLSOptions
+        let trust: TrustPlan
+    }
+
+    private let plans: HostValues<HostPlan>
+    private let hosts: HostRules
     /// nil if the program hasn't set one.
     private let minimumVersion: tls_protocol_version_t?
     private let maximumVersion: tls_protocol_version_t
-    private let environment: [String: String]
-    /// One for each set of authorities in the configuration, shared by hosts and with other sessions.
-    private let stores: [TrustStore.Content: TrustStore]
-    private static let allStores = WeakTable<TrustStore.Content, TrustStore>()
-    private let marks: [TrustStore.Content: String]
     /// nil if names aren't looked up over HTTPS, or if the system's authorities apply.
     private let resolverTrust: ResolverTrust?
 
-    init(_ configuration: URLSessionConfiguration, environment: [String: String] = TLSPlan.environment()) {
+    init(
+        _ configuration: URLSessionConfiguration,
+        _ hosts: HostRules,
+        environment: [String: String] = TrustPlan.environment()
+    ) {
+        func plan(_ options: CurlOptions.TLSOptions) -> HostPlan {
+            HostPlan(options: options, trust: TrustPlan(options, environment))
+        }
         let curl = configuration.curl
-        options = curl.tls
+        let own = plan(curl.tls)
+        plans = hosts.values({ $0.tls.map(plan) }, otherwise: own)
+        self.hosts = hosts
         minimumVersion = configuration.chosenMinimumTLSVersion
         maximumVersion = configuration.tlsMaximumSupportedProtocolVersion
-        self.environment = environment
-        let all = [curl.tls] + curl.hosts.patterns.compactMap { curl.hosts[$0].tls }
-        let stores = Dictionary(
-            all.compactMap { $0.trustContent(environment: environment) }.map { content in
-                (content, Self.allStores.object(for: content) { TrustStore(content) })
-            },
-            uniquingKeysWith: { first, _ in first }
-        )
-        let own = curl.names.dnsOverHTTPS.flatMap { _ in curl.tls.trustContent(environment: environment) }
-        resolverTrust = own.flatMap { stores[$0] }.map(ResolverTrust.init)
-        self.stores = stores
-        marks = Dictionary(uniqueKeysWithValues: stores.keys.map { ($0, $0.mark) })
+        resolverTrust = curl.names.dnsOverHTTPS == nil ? nil : own.trust.store.map(ResolverTrust.init)
     }
 
     /// libcurl's settings for connections to `origin`, where they differ from its defaults.
-    func connectionSettings(for origin: Origin, _ hosts: HostRules) -> [any ConnectionSettings] {
+    func connectionSettings(for origin: Origin) -> [any ConnectionSettings] {
         let resolverTrust = resolverTrust.map { [$0] } ?? []
         // libcurl can also be told to secure a plain FTP connection: USE_SSL.
         guard origin.usesTLS || origin.isFTP else { return resolverTrust }
         do throws(TransferFailure) {
-            let (settings, own) = try content(for: origin, hosts)
+            let (settings, own) = try content(for: origin)
             let store = own ?? (settings.verifiesServer && TrustStore.replacesDefault ? .system : nil)
             return (settings == TLSSettings() ? [] : [settings]) + (store.map { [$0] } ?? []) + resolverTrust
         } catch {
@@ -48,17 +50,15 @@ struct TLSPlan: Sendable {
     }
 
     /// The settings for a TLS connection to `origin` outside libcurl.
-    func peer(at origin: Origin, _ hosts: HostRules) throws(TransferFailure) -> TLSClient.Peer {
+    func peer(at origin: Origin) throws(TransferFailure) -> TLSClient.Peer {
         var peer = TLSClient.Peer(host: origin.hostWithoutZone)
-        (peer.settings, peer.trust) = try content(for: origin, hosts)
+        (peer.settings, peer.trust) = try content(for: origin)
         return peer
     }
 
-    private func content(
-        for origin: Origin,
-        _ hosts: HostRules
-    ) throws(TransferFailure) -> (TLSSettings, TrustStore?) {
-        let options = options(for: origin, hosts)
+    private func content(for origin: Origin) throws(TransferFailure) -> (TLSSettings, TrustStore?) {
+        let plan = plans[origin]
+        let options = plan.options
         var settings = TLSSettings()
         let (minimum, maximum) = try versions(options)
         if minimum != Self.defaultMinimum { settings.minimumVersion = minimum.rawValue }
@@ -67,8 +67,8 @@ struct TLSPlan: Sendable {
         settings.cipherSuites = options.tls13CipherSuites?.joined(separator: ":")
         settings.publicKeyPins = hosts.first(\.publicKeyPins, for: origin)?.joined(separator: ";")
         settings.clientCertificate = options.identity?.certificate
-        settings.verifiesServer = !trustsAnyCertificate(origin, hosts)
-        return (settings, options.trustContent(environment: environment).flatMap { stores[$0] })
+        settings.verifiesServer = !trustsAnyCertificate(origin)
+        return (settings, plan.trust.store)
     }
 
     /// The minimum and maximum versions. Apple's properties may contradict each other.
@@ -88,32 +88,20 @@ struct TLSPlan: Sendable {
         return (minimum, maximum)
     }
 
-    func trustsAnyCertificate(_ origin: Origin, _ hosts: HostRules) -> Bool {
+    func trustsAnyCertificate(_ origin: Origin) -> Bool {
         hosts.first(\.trustsAnyCertificate, for: origin) ?? false
     }
 
     /// The trust that applies at `origin`, which uses TLS, as a string that is equal for all sessions that trust the same authorities and
     /// keys; nil for the system's authorities.
-    func trustMark(for origin: Origin, _ hosts: HostRules) -> String? {
-        let content = options(for: origin, hosts).trustContent(environment: environment)
-        let pins = hosts.first(\.publicKeyPins, for: origin) ?? []
-        if content == nil, pins.isEmpty { return nil }
-        let authorities = content.flatMap { marks[$0] } ?? ""
-        return pins.isEmpty ? authorities : SHA256.digest(of: (pins + [authorities]).joined(separator: "\n").utf8)
+    func trustMark(for origin: Origin) -> String? {
+        let authorities = plans[origin].trust.mark
+        guard let pins = hosts.first(\.publicKeyPins, for: origin), !pins.isEmpty else { return authorities }
+        return SHA256.digest(of: (pins + [authorities ?? ""]).joined(separator: "\n").utf8)
     }
 
-    func hasIdentity(_ origin: Origin, _ hosts: HostRules) -> Bool {
-        options(for: origin, hosts).identity != nil
-    }
-
-    private func options(for origin: Origin, _ hosts: HostRules) -> CurlOptions.TLSOptions {
-        hosts.first(\.tls, for: origin) ?? options
-    }
-
-    static func environment() -> [String: String] {
-        var variables: [String: String] = [:]
-        for name in ["SSL_CERT_FILE", "SSL_CERT_DIR"] { variables[name] = SecureEnvironment[name] }
-        return variables
+    func hasIdentity(_ origin: Origin) -> Bool {
+        plans[origin].options.identity != nil
     }
 
     static let defaultMinimum = tls_protocol_version_t.TLSv12
@@ -130,56 +118,4 @@ private struct ImpossibleTLS: ConnectionSettings {
     let failure: TransferFailure
 
     func apply(to easy: EasyHandle) throws(TransferFailure) { throw failure }
-}
-
-extension TrustStore.Content {
-    /// A string that is equal for equal content, in every process.
-    fileprivate var mark: String {
-        let sources = authorities.map { source in
-            switch source {
-            case .system: "system"
-            case .file(let path): "file \(path)"
-            case .directory(let path): "directory \(path)"
-            case .certificate(let bytes): "certificate \(SHA256.digest(of: bytes))"
-            }
-        }
-        let text = (sources + revocationLists.map { "list \($0)" }).joined(separator: "\n")
-        return SHA256.digest(of: text.utf8)
-    }
-}
-
-extension CurlOptions.TLSOptions {
-    /// The authorities to trust; nil for the system's.
-    func trustContent(environment: [String: String]) -> TrustStore.Content? {
-        var authorities: [TrustStore.Source]
-        if let trustRoots {
-            authorities = trustRoots.flatMap(\.forCurl)
-        } else {
-            authorities = Self.authorities(in: environment)
-            guard !authorities.isEmpty || !additionalTrustRoots.isEmpty || !revocationLists.isEmpty else { return nil }
-            if authorities.isEmpty { authorities = [.system] }
-        }
-        authorities += additionalTrustRoots.flatMap(\.forCurl)
-        return TrustStore.Content(authorities: authorities, revocationLists: revocationLists.map(\.path))
-    }
-
-    /// https://docs.openssl.org/3.0/man7/openssl-env/
-    private static func authorities(in environment: [String: String]) -> [TrustStore.Source] {
-        let file = environment["SSL_CERT_FILE"] ?? ""
-        let directories = (environment["SSL_CERT_DIR"] ?? "").split(separator: ":").map(String.init)
-        // As in OpenSSL, missing directories are skipped, unless all are missing.
-        let existing = directories.filter { access($0, F_OK) == 0 }
-        return (file.isEmpty ? [] : [.file(file)])
-            + (existing.isEmpty ? directories : existing).map { .directory($0) }
-    }
-}
-
-extension CurlOptions.TLSOptions.CertificateSource {
-    fileprivate var forCurl: [TrustStore.Source] {
-        switch self {
-        case .file(let url): [.file(url.path)]
-        case .directory(let url): [.directory(url.path)]
-        case .data(let data): PEM.certificates(in: data).map { .certificate(Array($0)) }
-        }
-    }
 }

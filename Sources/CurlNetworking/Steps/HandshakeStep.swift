@@ -57,14 +57,12 @@ final class HandshakeStep: Step, HandshakeWaiter, @unchecked Sendable {
     /// Stops the handshake if a delegate wants to be asked, and applies earlier decisions.
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         guard let origin = plan.ticket?.origin, plan.options != nil, origin.isSecure, !origin.isUnixSocket,
-            !context.session.settings.tls.trustsAnyCertificate(origin, context.session.settings.hosts),
+            !context.session.settings.tls.trustsAnyCertificate(origin),
             let decider = decider(context)
         else { return }
         let coordinator = context.pool.handshakes.existing(of: decider)?.coordinator
         var decisions = coordinator?.decisions(for: origin) ?? HandshakeDecisions()
-        if !decisions.hasDecidedOnCertificate,
-            context.session.settings.tls.hasIdentity(origin, context.session.settings.hosts)
-        {
+        if !decisions.hasDecidedOnCertificate, context.session.settings.tls.hasIdentity(origin) {
             decisions.identity = .configured
         }
         plan.options?.inquiry = HandshakeInquiry(host: origin.hostWithoutZone, decisions: decisions)

@@ -32,8 +32,7 @@ struct SentFields {
 
     private var trust: String? {
         guard let origin = request.url.flatMap({ Origin($0) }), origin.usesTLS else { return nil }
-        let settings = context.session.settings
-        return settings.tls.trustMark(for: origin, settings.hosts)
+        return context.session.settings.tls.trustMark(for: origin)
     }
 
     /// The same without the fields that every request has.

@@ -205,13 +205,12 @@ extension StepContext {
     /// Whether a connection to `origin`, which uses TLS, certainly leads there: false if its certificate may have been accepted despite a
     /// problem.
     func isVerified(_ origin: Origin) -> Bool {
-        !session.settings.tls.trustsAnyCertificate(origin, session.settings.hosts)
-            && !pool.handshakes.acceptProblems(of: origin)
+        !session.settings.tls.trustsAnyCertificate(origin) && !pool.handshakes.acceptProblems(of: origin)
     }
 
     /// Whether a connection to `origin`, which uses TLS, may have shown a client certificate.
     func showsIdentity(to origin: Origin) -> Bool {
-        session.settings.tls.hasIdentity(origin, session.settings.hosts) || pool.handshakes.showIdentity(to: origin)
+        session.settings.tls.hasIdentity(origin) || pool.handshakes.showIdentity(to: origin)
     }
 
     /// How many redirects the task has followed.

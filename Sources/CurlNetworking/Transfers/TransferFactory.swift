@@ -194,7 +194,7 @@ struct TransferFactory {
     /// - Parameter isSecure: Whether libcurl speaks TLS with the server.
     private func site(isSecure: Bool) -> StreamConnection.Site {
         StreamConnection.Site(
-            peer: Result { () throws(TransferFailure) in try settings.tls.peer(at: ticket.origin, settings.hosts) },
+            peer: Result { () throws(TransferFailure) in try settings.tls.peer(at: ticket.origin) },
             origin: ticket.origin,
             handshakeTimeout: settings.idleTimeout(for: request),
             isEncrypted: isSecure || route.server?.scheme == .https

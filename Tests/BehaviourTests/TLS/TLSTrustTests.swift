@@ -88,6 +88,22 @@ struct TLSTrustTests {
         #expect(lines.count == 1 && lines[0].hasPrefix("200 "), "\(lines)")
     }
 
+    @Test("A directory of authorities that appears after a session was created changes nothing for it")
+    func laterDirectory() async throws {
+        let nginx = try TLSNginx.shared()
+        let directory = try TemporaryDirectory()
+        let later = directory.url.appendingPathComponent("later")
+        let helper = try ChildProcess(
+            [TestHelper.path(), "get-when-told", nginx.url(.showing(.good)).absoluteString],
+            environment: ["SSL_CERT_DIR": "\(later.path):\(nginx.site.authorities.path)"]
+        )
+        #expect(await helper.line() == "ready")
+        try FileManager.default.createDirectory(at: later, withIntermediateDirectories: false)
+        helper.say("load")
+        let line = await helper.line() ?? ""
+        #expect(line.hasPrefix("200 "), "\(line)")
+    }
+
     @Test("FTP over TLS trusts the same authorities")
     func ftp() async throws {
         let server = try Vsftpd.overTLS()

@@ -1,11 +1,19 @@
 import CurlTransport
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
 
 @Suite("What libcurl is told about TLS with an origin")
 struct TLSPlanTests {
+    private static func plan(
+        _ configuration: URLSessionConfiguration,
+        environment: [String: String] = [:]
+    ) -> TLSPlan {
+        TLSPlan(configuration, HostRules(configuration.curl.hosts), environment: environment)
+    }
+
     private func settings(
         _ url: String,
         environment: [String: String] = [:],
@@ -15,8 +23,7 @@ struct TLSPlanTests {
         configure(configuration)
         let url = try Sample.url(url)
         let origin = try #require(Origin(url) ?? Origin.ofFTP(url))
-        let plan = TLSPlan(configuration, environment: environment)
-        return plan.connectionSettings(for: origin, HostRules(configuration.curl.hosts))
+        return Self.plan(configuration, environment: environment).connectionSettings(for: origin)
     }
 
     private static let file = CurlOptions.TLSOptions.CertificateSource.file(URL(fileURLWithPath: "/a.pem"))
@@ -100,13 +107,104 @@ struct TLSPlanTests {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.curl.tls.additionalTrustRoots = [Self.file]
         configuration.curl.hosts["b.example"].tls = configuration.curl.tls
-        let plan = TLSPlan(configuration, environment: [:])
+        let plan = Self.plan(configuration)
         let stores = try ["https://a.example/", "https://b.example/"].map { url in
             let origin = try #require(Origin(try Sample.url(url)))
-            let settings = plan.connectionSettings(for: origin, HostRules(configuration.curl.hosts))
+            let settings = plan.connectionSettings(for: origin)
             return try #require(settings.first as? TrustStore)
         }
         #expect(stores[0] === stores[1])
+    }
+
+    /// What is trusted at a host: for libcurl's connections, for others, and in the cache.
+    private struct Trust: Equatable {
+        let store, peer: TrustStore.Content?
+        let mark: String?
+
+        init(_ plan: TLSPlan, at host: String) throws {
+            let origin = try #require(Origin(try Sample.url("https://\(host)/")))
+            store = plan.connectionSettings(for: origin).lazy.compactMap { $0 as? TrustStore }.first?.content
+            peer = try plan.peer(at: origin).trust?.content
+            mark = plan.trustMark(for: origin)
+        }
+    }
+
+    private static let hosts = ["a.example", "b.example"]
+
+    /// Trusts the environment's authorities and another one, with options of its own for one host.
+    private static func plan(environment: [String: String]) -> TLSPlan {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.tls.additionalTrustRoots = [file]
+        var other = configuration.curl.tls
+        other.revocationLists = [URL(fileURLWithPath: "/revoked.crl")]
+        configuration.curl.hosts[hosts[1]].tls = other
+        return plan(configuration, environment: environment)
+    }
+
+    @Test("A directory in the environment's list that appears or vanishes later changes nothing for a session")
+    func laterDirectories() throws {
+        let directory = try TemporaryDirectory()
+        let folders = ["gone", "kept", "new"].map { directory.url.appendingPathComponent($0) }
+        for folder in folders[..<2] {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        }
+        let environment = ["SSL_CERT_DIR": folders.map(\.path).joined(separator: ":")]
+        let plan = Self.plan(environment: environment)
+        let before = try Self.hosts.map { try Trust(plan, at: $0) }
+        #expect(before.allSatisfy { $0.mark != nil && $0.peer != nil && $0.store == $0.peer })
+        try FileManager.default.removeItem(at: folders[0])
+        try FileManager.default.createDirectory(at: folders[2], withIntermediateDirectories: false)
+        #expect(try Self.hosts.map { try Trust(plan, at: $0) } == before)
+        // A later session has what is there by then.
+        let later = Self.plan(environment: environment)
+        for (host, former) in zip(Self.hosts, before) {
+            let trust = try Trust(later, at: host)
+            #expect(trust.store != former.store && trust.mark != former.mark)
+        }
+    }
+
+    @Test("Certificates in memory are read when a session is created, and never again")
+    func memory() throws {
+        let text = Array("-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n".utf8)
+        let bytes = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: text.count)
+        defer { bytes.deallocate() }
+        _ = bytes.initialize(from: text)
+        let start = try #require(bytes.baseAddress)
+        let data = Data(bytesNoCopy: start, count: bytes.count, deallocator: .none)
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.tls.trustRoots = [.data(data)]
+        configuration.curl.hosts[Self.hosts[1]].tls = CurlOptions.TLSOptions()
+        configuration.curl.hosts[Self.hosts[1]].tls?.additionalTrustRoots = [.data(data)]
+        let plan = Self.plan(configuration)
+        let before = try Self.hosts.map { try Trust(plan, at: $0) }
+        #expect(before.allSatisfy { $0.mark != nil && $0.peer != nil && $0.store == $0.peer })
+        // Whoever looked there now would find no certificate.
+        bytes.update(repeating: UInt8(ascii: " "))
+        #expect(data.first == UInt8(ascii: " "))
+        #expect(try Self.hosts.map { try Trust(plan, at: $0) } == before)
+    }
+
+    @Test("Authorities and pins have a mark, the same in every session, and the system's authorities alone have none")
+    func marks() throws {
+        func mark(_ configure: (inout CurlOptions) -> Void) throws -> String? {
+            let configuration = URLSessionConfiguration.ephemeral
+            configure(&configuration.curl)
+            return try Trust(Self.plan(configuration), at: "a.example").mark
+        }
+        #expect(try mark { _ in } == nil)
+        let marks = try (0..<2).map { _ in
+            [
+                try mark { $0.tls.trustRoots = [Self.file] },
+                try mark { $0.tls.additionalTrustRoots = [Self.file] },
+                try mark { $0.hosts["*"].publicKeyPins = ["sha256//x"] },
+                try mark {
+                    $0.tls.trustRoots = [Self.file]
+                    $0.hosts["*"].publicKeyPins = ["sha256//x"]
+                },
+            ]
+        }
+        #expect(marks[0] == marks[1])
+        #expect(Set(marks[0].compactMap(\.self)).count == 4)
     }
 
     @Test("A host's own options replace the session's; pins and the lack of verification join them")
@@ -159,10 +257,9 @@ struct TLSPlanTests {
             let configuration = URLSessionConfiguration.ephemeral
             if let minimum { configuration.tlsMinimumSupportedProtocolVersion = minimum }
             configuration.tlsMaximumSupportedProtocolVersion = maximum
-            let plan = TLSPlan(configuration, environment: [:])
-            let hosts = HostRules(configuration.curl.hosts)
-            #expect(throws: TransferFailure.self) { _ = try plan.peer(at: origin, hosts) }
-            let settings = plan.connectionSettings(for: origin, hosts)
+            let plan = Self.plan(configuration)
+            #expect(throws: TransferFailure.self) { _ = try plan.peer(at: origin) }
+            let settings = plan.connectionSettings(for: origin)
             #expect(settings.count == 1 && !(settings.first is TLSSettings))
         }
     }

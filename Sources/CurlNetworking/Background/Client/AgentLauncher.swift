@@ -68,7 +68,7 @@ struct AgentLauncher: Sendable {
         let pid: pid_t
         do throws(SystemError) {
             let arguments = AgentProcess.arguments(for: folder, idleTime: options.idleTime)
-            pid = try Spawn.run([program] + arguments, environment: Self.authorities(TLSPlan.environment()))
+            pid = try Spawn.run([program] + arguments, environment: Self.authorities(TrustPlan.environment()))
         } catch {
             throw Self.failure("The agent \(program) can't be started: \(Spawn.reason(error)).", error)
         }

@@ -109,8 +109,25 @@ struct HostRules: Sendable {
         return nil
     }
 
+    /// For each host, the first value among its entries; `otherwise` if there is none.
+    func values<Value>(_ value: (CurlOptions.HostOptions) -> Value?, otherwise: Value) -> HostValues<Value> {
+        let own = rules.compactMap { rule in value(rule.options).map { (rule.pattern, $0) } }
+        return HostValues(own: own, otherwise: otherwise)
+    }
+
     /// The greatest value among all entries.
     func greatest<Value: Comparable>(_ value: (CurlOptions.HostOptions) -> Value?) -> Value? {
         rules.compactMap { value($0.options) }.max()
+    }
+}
+
+/// A value for every host, made once from the entries of a host table.
+struct HostValues<Value: Sendable>: Sendable {
+    /// In order of precedence.
+    fileprivate let own: [(pattern: HostPattern, value: Value)]
+    fileprivate let otherwise: Value
+
+    subscript(_ origin: Origin) -> Value {
+        own.first { $0.pattern.matches(origin) }?.value ?? otherwise
     }
 }

@@ -67,6 +67,19 @@ struct HostPatternTests {
         #expect(HostRules(table).first(\.maximumConnections, for: origin) == 6)
     }
 
+    @Test("A value that is made for each host is that of the closest pattern that sets one, or else the session's")
+    func values() throws {
+        var table = CurlOptions.HostTable()
+        table["*.example.com"].maximumConnections = 1
+        table["api.example.com"].maximumConnections = 2
+        table["api.example.com:8443"].publicKeyPins = ["pin"]
+        let values = HostRules(table).values({ $0.maximumConnections.map { "\($0)" } }, otherwise: "none")
+        func value(_ url: String) throws -> String { values[try #require(URL(string: url).flatMap { Origin($0) })] }
+        #expect(try value("https://api.example.com:8443/") == "2")
+        #expect(try value("https://www.example.com/") == "1")
+        #expect(try value("https://example.com/") == "none")
+    }
+
     @Test("Of two patterns for the same hosts, the first in alphabetical order has the say")
     func twins() throws {
         let origin = try #require(URL(string: "https://api.example.com./").flatMap { Origin($0) })
