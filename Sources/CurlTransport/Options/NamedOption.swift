@@ -60,23 +60,23 @@ extension EasyHandle {
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
         if option.limitsRate { http2Input.isLimited = number > 0 }
         // A resumed session was verified earlier, so the delegate wouldn't be asked.
-        if option.name == "SSL_SESSIONID_CACHE", tls.asksAboutServer { return }
+        if option.name == "SSL_SESSIONID_CACHE", tls.inquiry != nil { return }
         switch option.kind {
         case .largeNumber: try set(option.option, offset: Int64(number))
         default: try set(option.option, number)
         }
         if option.name == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
-            tls.changeTrust { $0.acceptsIntermediates = false }
+            tls.changeTrust(in: .server) { $0.acceptsIntermediates = false }
         }
         if option.name == "USE_SSL", number != 0 { tls.hasSecureServer = true }
-        if option.name == "SSL_VERIFYSTATUS", number != 0 { tls.changeTrust { $0.verifiesStatus = true } }
+        if option.name == "SSL_VERIFYSTATUS", number != 0 { tls.changeTrust(in: .server) { $0.verifiesStatus = true } }
     }
 
     /// nil resets the option.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
-        if option.namesAuthorities { try removeTrustStore() }
+        if option.namesAuthorities { try removeTrust() }
         if let string { try set(option.option, string) } else { try clear(option.option) }
-        if option.name == "CRLFILE", let string { tls.changeTrust { $0.revocationLists.append(string) } }
+        if option.name == "CRLFILE", let string { tls.changeTrust(in: .server) { $0.revocationLists.append(string) } }
         if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
     }
 
@@ -86,7 +86,7 @@ extension EasyHandle {
 
     /// libcurl keeps a copy of the bytes.
     package func set(_ option: NamedOption, blob: UnsafeRawBufferPointer) throws(TransferFailure) {
-        if option.namesAuthorities { try removeTrustStore() }
+        if option.namesAuthorities { try removeTrust() }
         try check(clibcurl_easy_set_blob(handle, option.option, blob.baseAddress, blob.count))
     }
 }

@@ -1,23 +1,32 @@
 import CCurlNetworkingLibcurl
 
 extension EasyHandle {
-    /// Calls `hook` for each connection that this transfer makes. Called before the transfer.
-    func addTLSHook(_ hook: any TLSHook) throws(TransferFailure) {
-        if tls.hooks.isEmpty {
-            try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
-            try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
-        }
-        tls.add(hook)
+    /// Has `store`'s authorities vouch for `peer` on each connection that this transfer makes. Called before the transfer.
+    func trust(_ store: TrustStore, in peer: TLSPeer) throws(TransferFailure) {
+        try watchHandshakes()
+        tls[trustIn: peer] = store
+    }
+
+    /// Has `inquiry` take part in each handshake with the server. Called before the transfer.
+    func ask(_ inquiry: HandshakeInquiry) throws(TransferFailure) {
+        try watchHandshakes()
+        tls.inquiry = inquiry
+    }
+
+    private func watchHandshakes() throws(TransferFailure) {
+        guard !tls.isNeeded else { return }
+        try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
+        try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
     }
 
     /// Drops the session's own authorities, because the program is about to set others. Called before the transfer.
-    func removeTrustStore() throws(TransferFailure) {
-        tls.removeResolverTrust()
-        if let store = tls.store { try remove(store) }
+    func removeTrust() throws(TransferFailure) {
+        tls[trustIn: .resolver] = nil
+        if let store = tls[trustIn: .server] { try removeFromServer(store) }
     }
 
-    private func remove(_ store: TrustStore) throws(TransferFailure) {
-        tls.remove(store)
+    private func removeFromServer(_ store: TrustStore) throws(TransferFailure) {
+        tls[trustIn: .server] = nil
         if store.isSystems, let file = clibcurl_version_info().pointee.cainfo {
             try set(CURLOPT_CAINFO, String(cString: file))
         }
@@ -28,7 +37,7 @@ extension EasyHandle {
     func prepareForProxy(isSecure: Bool) throws(TransferFailure) {
         tls.hasSecureProxy = isSecure
         // libcurl parses the proxy's authorities. It should do that once, and has one cache for both.
-        if tls.hasSecureProxy, let store = tls.store, store.isSystems { try remove(store) }
+        if tls.hasSecureProxy, let store = tls[trustIn: .server], store.isSystems { try removeFromServer(store) }
     }
 
     /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Called before the transfer.
@@ -45,10 +54,11 @@ extension EasyHandle {
         let connectCode = info.long(CURLINFO_HTTP_CONNECTCODE)
         let peer: TLSPeer =
             user != handle ? .resolver : tls.securesProxy(connectCode: connectCode) ? .proxy : .server
-        for hook in tls.hooks {
-            let code = hook.configure(context, of: self, with: peer)
-            if code != CURLE_OK { return code }
+        if let store = tls[trustIn: peer] {
+            let code = store.use(in: context, of: self)
+            guard code == CURLE_OK else { return code }
         }
-        return CURLE_OK
+        guard peer == .server, let inquiry = tls.inquiry else { return CURLE_OK }
+        return inquiry.configure(context, of: self)
     }
 }

@@ -87,7 +87,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
         try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         // A resumed session was verified earlier, so no question would be raised.
         try easy.set(CURLOPT_SSL_SESSIONID_CACHE, false)
-        try easy.addTLSHook(self)
+        try easy.ask(self)
     }
 
     /// Called when the transfer is over: questions can no longer be asked.
@@ -126,10 +126,9 @@ package final class HandshakeInquiry: @unchecked Sendable {
     }
 }
 
-extension HandshakeInquiry: TLSHook {
-    /// Verifying proxies and name servers is left to libcurl.
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
-        guard peer == .server else { return CURLE_OK }
+extension HandshakeInquiry {
+    /// `context` is the `SSL_CTX` of a connection to the server that is about to shake hands. Within libcurl.
+    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
         guard let functions = HandshakeFunctions.loaded else { return CURLE_NOT_BUILT_IN }
         // libcurl may repeat a request on another connection, about which nothing has been asked yet.
         previousHandshake = easy.info.offset(CURLINFO_APPCONNECT_TIME_T)

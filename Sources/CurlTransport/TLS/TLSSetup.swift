@@ -1,8 +1,11 @@
 /// The TLS setup of a transfer's connections.
 struct TLSSetup {
-    /// Called in this order for each connection.
-    private(set) var hooks: [any TLSHook] = []
-    /// A hook's explanation of a failure for which libcurl has no text.
+    private var serverTrust: TrustStore?
+    private var proxyTrust: TrustStore?
+    private var resolverTrust: TrustStore?
+    /// Has a delegate decide about the server's certificate.
+    var inquiry: HandshakeInquiry?
+    /// Why authorities can't be used, for which libcurl has no text.
     var complaint: String?
     /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may have ended.
     var session: UnsafeRawPointer?
@@ -13,29 +16,32 @@ struct TLSSetup {
     /// Whether the last handshake was with the server, through the proxy's tunnel.
     private var wasServersTurn = false
 
-    var store: TrustStore? { hooks.lazy.compactMap { $0 as? TrustStore }.first }
-
-    mutating func add(_ hook: any TLSHook) {
-        hooks.append(hook)
+    /// The authorities that must vouch for `peer`; nil for those that libcurl reads itself.
+    subscript(trustIn peer: TLSPeer) -> TrustStore? {
+        get {
+            switch peer {
+            case .server: serverTrust
+            case .proxy: proxyTrust
+            case .resolver: resolverTrust
+            }
+        }
+        set {
+            switch peer {
+            case .server: serverTrust = newValue
+            case .proxy: proxyTrust = newValue
+            case .resolver: resolverTrust = newValue
+            }
+        }
     }
 
-    mutating func remove(_ store: TrustStore) {
-        hooks.removeAll { $0 === store }
-    }
-
-    mutating func removeResolverTrust() {
-        hooks.removeAll { $0 is ResolverTrust }
-    }
-
-    /// Whether a delegate decides about the server's certificate.
-    var asksAboutServer: Bool { hooks.contains { $0 is HandshakeInquiry } }
+    /// Whether libcurl's own setup of a connection is changed.
+    var isNeeded: Bool { serverTrust != nil || proxyTrust != nil || resolverTrust != nil || inquiry != nil }
 
     /// Applies `change` to this transfer's authorities: the program has set an option that libcurl applies only to its own store.
-    mutating func changeTrust(_ change: (inout TrustStore.Content) -> Void) {
-        guard let store else { return }
-        var content = store.content
+    mutating func changeTrust(in peer: TLSPeer, _ change: (inout TrustStore.Content) -> Void) {
+        guard var content = self[trustIn: peer]?.content else { return }
         change(&content)
-        hooks = hooks.map { $0 === store ? TrustStore(content) : $0 }
+        self[trustIn: peer] = TrustStore(content)
     }
 
     /// Whether the handshake about to begin is with the proxy rather than with the server through the proxy's tunnel. `connectCode` is the

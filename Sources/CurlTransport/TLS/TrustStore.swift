@@ -68,7 +68,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
         guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy) }
         // libcurl's cache holds one set of authorities, and is for those that it reads itself.
         try easy.setCACache(lasting: 0)
-        try easy.addTLSHook(self)
+        try easy.trust(self, in: .server)
     }
 
     private func applyPortably(to easy: EasyHandle) throws(TransferFailure) {
@@ -83,14 +83,11 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
     }
 }
 
-extension TrustStore: TLSHook {
-    /// Within libcurl.
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
-        // Proxies and name servers have their own authorities.
-        peer == .server ? use(in: context, of: easy) : CURLE_OK
-    }
-
-    fileprivate func use(in context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
+extension TrustStore {
+    /// Has a connection of `easy`, which is about to shake hands, trust this store's authorities. `context` is its own `SSL_CTX`. Within
+    /// libcurl.
+    /// https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
+    func use(in context: OpenSSL.Pointer, of easy: EasyHandle) -> CURLcode {
         guard TrustFunctions.loaded != nil else { return CURLE_NOT_BUILT_IN }
         guard let complaint = use(in: context) else { return CURLE_OK }
         easy.tls.complaint = complaint
@@ -132,7 +129,7 @@ extension TrustStore: TLSHook {
 
 /// The authorities that must vouch for the name server queried over HTTPS: it serves the whole session, whatever a host's own authorities
 /// are. Needs OpenSSL.
-package final class ResolverTrust: ConnectionSettings {
+package struct ResolverTrust: ConnectionSettings {
     private let store: TrustStore
 
     package init(_ store: TrustStore) {
@@ -140,14 +137,7 @@ package final class ResolverTrust: ConnectionSettings {
     }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
-        if TrustFunctions.loaded != nil { try easy.addTLSHook(self) }
-    }
-}
-
-extension ResolverTrust: TLSHook {
-    /// Within libcurl.
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode {
-        peer == .resolver ? store.use(in: context, of: easy) : CURLE_OK
+        if TrustFunctions.loaded != nil { try easy.trust(store, in: .resolver) }
     }
 }
 

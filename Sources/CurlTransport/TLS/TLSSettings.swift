@@ -1,20 +1,5 @@
 import CCurlNetworkingLibcurl
 
-/// The peer of a handshake.
-enum TLSPeer {
-    case server
-    case proxy
-    /// A name server that libcurl queries over HTTPS.
-    case resolver
-}
-
-/// Adjusts OpenSSL's setup of a connection that is about to shake hands.
-protocol TLSHook: AnyObject {
-    /// `context` is the connection's own `SSL_CTX`. Within libcurl.
-    /// https://curl.se/libcurl/c/CURLOPT_SSL_CTX_FUNCTION.html
-    func configure(_ context: OpenSSL.Pointer, of easy: EasyHandle, with peer: TLSPeer) -> CURLcode
-}
-
 /// TLS options, except for the trusted authorities.
 package struct TLSSettings: ConnectionSettings, Hashable {
     /// As on the wire: 0x0303 is TLS 1.2, which nil stands for.
