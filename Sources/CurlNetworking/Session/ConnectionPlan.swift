@@ -76,7 +76,10 @@ extension ConnectionPlan {
         var all: [any ConnectionSettings] = []
         if let names { all.append(names) }
         all += settings.tls.connectionSettings(for: origin)
-        if let server = route.server { all.append(ProxySettings(server, for: origin)) }
+        if let server = route.server {
+            all.append(ProxySettings(server, for: origin))
+            all += settings.tls.connectionSettings(through: server)
+        }
         // The rest is only for HTTP.
         guard !origin.isFTP else { return all }
         if let setting = version.setting(for: origin) { all.append(setting) }

@@ -17,6 +17,8 @@ struct TLSPlan: Sendable {
     private let maximumVersion: tls_protocol_version_t
     /// nil if names aren't looked up over HTTPS, or if the system's authorities apply.
     private let resolverTrust: ResolverTrust?
+    /// The environment's authorities; nil if there are none, and the system's apply.
+    private let proxyTrust: ProxyTrust?
 
     init(
         _ configuration: URLSessionConfiguration,
@@ -33,6 +35,7 @@ struct TLSPlan: Sendable {
         minimumVersion = configuration.chosenMinimumTLSVersion
         maximumVersion = configuration.tlsMaximumSupportedProtocolVersion
         resolverTrust = curl.names.dnsOverHTTPS == nil ? nil : own.trust.store.map(ResolverTrust.init)
+        proxyTrust = TrustPlan(CurlOptions.TLSOptions(), environment).store.map(ProxyTrust.init)
     }
 
     /// libcurl's settings for connections to `origin`, where they differ from its defaults.
@@ -47,6 +50,12 @@ struct TLSPlan: Sendable {
         } catch {
             return [ImpossibleTLS(failure: error)]
         }
+    }
+
+    /// libcurl's settings for connections through `proxy`, where they differ from its defaults, except for authorities that it has itself.
+    func connectionSettings(through proxy: CurlOptions.ProxyServer) -> [any ConnectionSettings] {
+        guard proxy.scheme == .https, proxy.certificateAuthorities == nil else { return [] }
+        return proxyTrust.map { [$0] } ?? []
     }
 
     /// The settings for a TLS connection to `origin` outside libcurl.

@@ -36,8 +36,16 @@ package struct NamedOption: Sendable {
             }
     }
 
+    private static let proxyPrefix = "PROXY_"
+
+    /// For an option about TLS, whom that is with. Those for the proxy are named after those for the server.
+    var peer: TLSPeer { name.hasPrefix(Self.proxyPrefix) ? .proxy : .server }
+
+    /// The name of the same option for the server.
+    var nameForServer: Substring { peer == .proxy ? name.dropFirst(Self.proxyPrefix.count) : name[...] }
+
     /// Whether it names trusted authorities, which a `TrustStore` would override.
-    var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(name) }
+    var namesAuthorities: Bool { ["CAINFO", "CAINFO_BLOB", "CAPATH"].contains(nameForServer) }
 
     var limitsRate: Bool { option == CURLOPT_MAX_RECV_SPEED_LARGE || option == CURLOPT_MAX_SEND_SPEED_LARGE }
 
@@ -65,8 +73,8 @@ extension EasyHandle {
         case .largeNumber: try set(option.option, offset: Int64(number))
         default: try set(option.option, number)
         }
-        if option.name == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
-            tls.changeTrust(in: .server) { $0.acceptsIntermediates = false }
+        if option.nameForServer == "SSL_OPTIONS", number & Int(CURLSSLOPT_NO_PARTIALCHAIN) != 0 {
+            tls.changeTrust(in: option.peer) { $0.acceptsIntermediates = false }
         }
         if option.name == "USE_SSL", number != 0 { tls.hasSecureServer = true }
         if option.name == "SSL_VERIFYSTATUS", number != 0 { tls.changeTrust(in: .server) { $0.verifiesStatus = true } }
@@ -74,9 +82,11 @@ extension EasyHandle {
 
     /// nil resets the option.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
-        if option.namesAuthorities { try removeTrust() }
+        if option.namesAuthorities { try removeTrust(in: option.peer) }
         if let string { try set(option.option, string) } else { try clear(option.option) }
-        if option.name == "CRLFILE", let string { tls.changeTrust(in: .server) { $0.revocationLists.append(string) } }
+        if option.nameForServer == "CRLFILE", let string {
+            tls.changeTrust(in: option.peer) { $0.revocationLists.append(string) }
+        }
         if option.name == "ACCEPT_ENCODING" { decodesContent = string != nil }
     }
 
@@ -86,7 +96,7 @@ extension EasyHandle {
 
     /// libcurl keeps a copy of the bytes.
     package func set(_ option: NamedOption, blob: UnsafeRawBufferPointer) throws(TransferFailure) {
-        if option.namesAuthorities { try removeTrust() }
+        if option.namesAuthorities { try removeTrust(in: option.peer) }
         try check(clibcurl_easy_set_blob(handle, option.option, blob.baseAddress, blob.count))
     }
 }

@@ -6,7 +6,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
     package var url: String
     /// Whether plain HTTP is tunnelled, too.
     package var alwaysTunnels = false
-    /// A PEM file of authorities trusted for the proxy; nil for the system's.
+    /// A PEM file of authorities trusted for the proxy; nil for those of a `ProxyTrust`, or else the system's.
     package var authorities: String?
     /// Sent with every connection.
     package var authentication: ProxyAuthentication?

@@ -19,8 +19,11 @@ extension EasyHandle {
         try set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    /// Drops the session's own authorities, because the program is about to set others. Called before the transfer.
-    func removeTrust() throws(TransferFailure) {
+    /// Drops the session's own authorities for the proxy or the server, because the program is about to set others. Called before the
+    /// transfer.
+    func removeTrust(in peer: TLSPeer) throws(TransferFailure) {
+        guard peer == .server else { return tls[trustIn: peer] = nil }
+        // For the resolver, libcurl takes those that are set for the server.
         tls[trustIn: .resolver] = nil
         if let store = tls[trustIn: .server] { try removeFromServer(store) }
     }

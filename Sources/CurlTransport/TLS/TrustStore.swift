@@ -65,17 +65,21 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.clear(CURLOPT_CAINFO)
         try easy.clear(CURLOPT_CAPATH)
-        guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy) }
+        guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy, CURLOPT_CAINFO, CURLOPT_CAPATH) }
         // libcurl's cache holds one set of authorities, and is for those that it reads itself.
         try easy.setCACache(lasting: 0)
         try easy.trust(self, in: .server)
     }
 
-    private func applyPortably(to easy: EasyHandle) throws(TransferFailure) {
+    fileprivate func applyPortably(
+        to easy: EasyHandle,
+        _ fileOption: CURLoption,
+        _ directoryOption: CURLoption
+    ) throws(TransferFailure) {
         for source in content.authorities {
             switch source {
-            case .file(let path): try easy.set(CURLOPT_CAINFO, path)
-            case .directory(let path): try easy.set(CURLOPT_CAPATH, path)
+            case .file(let path): try easy.set(fileOption, path)
+            case .directory(let path): try easy.set(directoryOption, path)
             // Refused when the session was created.
             case .system, .certificate: break
             }
@@ -124,6 +128,24 @@ extension TrustStore {
 
     fileprivate struct Complaint: Error {
         let text: String
+    }
+}
+
+/// The authorities that must vouch for a proxy with the scheme https, where it has none of its own.
+package struct ProxyTrust: ConnectionSettings {
+    package let store: TrustStore
+
+    package init(_ store: TrustStore) {
+        self.store = store
+    }
+
+    package func apply(to easy: EasyHandle) throws(TransferFailure) {
+        try easy.clear(CURLOPT_PROXY_CAINFO)
+        try easy.clear(CURLOPT_PROXY_CAPATH)
+        guard TrustFunctions.loaded != nil else {
+            return try store.applyPortably(to: easy, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH)
+        }
+        try easy.trust(store, in: .proxy)
     }
 }
 

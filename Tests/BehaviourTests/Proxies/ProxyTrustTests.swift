@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlNetworkingLoopbackServer
 import Foundation
 import TestSupport
 import Testing
@@ -61,6 +62,28 @@ struct ProxyTrustTests {
             #expect(result.error?.code == .serverCertificateUntrusted, "\(result)")
             #expect(result.error?.localizedDescription.hasPrefix("The proxy's certificate") ?? false)
         }
+    }
+
+    @Test("The environment's authorities vouch for a proxy too", arguments: ["SSL_CERT_FILE", "SSL_CERT_DIR"])
+    func environment(variable: String) async throws {
+        let site = try Nginx.shared()
+        let origin = try LoopbackServer { _ in .text("hello") }
+        defer { origin.stop() }
+        let directory = try TemporaryDirectory()
+        var authorities = site.site.authority
+        if variable == "SSL_CERT_DIR" {
+            try FileManager.default.copyItem(at: authorities, to: directory.url.appendingPathComponent("authority.pem"))
+            authorities = directory.url
+            _ = try await ChildProcess(["openssl", "rehash", authorities.path]).remainingLines()
+        }
+        let proxy = "https://127.0.0.1:\(try Squid.shared().port(.tls))"
+        let helper = try ChildProcess(
+            [TestHelper.path(), "get", origin.url("/").absoluteString, site.tls(NginxSite.smallPath).absoluteString],
+            environment: [variable: authorities.path, "http_proxy": proxy, "https_proxy": proxy, "no_proxy": ""]
+        )
+        let lines = await helper.remainingLines()
+        #expect(lines.count == 2 && lines.allSatisfy { $0.hasPrefix("200 ") }, "\(lines)")
+        #expect(origin.requests.first?.header("Via") != nil)
     }
 
     // Three handshakes with the proxy and three with the server behind it, by turns.

@@ -184,6 +184,27 @@ struct TLSPlanTests {
         #expect(try Self.hosts.map { try Trust(plan, at: $0) } == before)
     }
 
+    @Test("The environment's authorities vouch for https proxies without their own, and the session's for no proxy")
+    func proxies() throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.curl.tls.trustRoots = [Self.file]
+        var proxy = CurlOptions.ProxyServer(.https, host: "proxy.example", port: 1)
+        #expect(Self.plan(configuration).connectionSettings(through: proxy).isEmpty)
+
+        let plan = Self.plan(configuration, environment: ["SSL_CERT_FILE": "/e.pem", "SSL_CERT_DIR": "/one:/two"])
+        let settings = plan.connectionSettings(through: proxy)
+        let trust = try #require(settings.first as? ProxyTrust)
+        #expect(settings.count == 1)
+        #expect(trust.store.content.authorities == [.file("/e.pem"), .directory("/one"), .directory("/two")])
+
+        proxy.certificateAuthorities = URL(fileURLWithPath: "/p.pem")
+        #expect(plan.connectionSettings(through: proxy).isEmpty)
+        for scheme in CurlOptions.ProxyServer.Scheme.allCases where scheme != .https {
+            let other = CurlOptions.ProxyServer(scheme, host: "proxy.example", port: 1)
+            #expect(plan.connectionSettings(through: other).isEmpty)
+        }
+    }
+
     @Test("Authorities and pins have a mark, the same in every session, and the system's authorities alone have none")
     func marks() throws {
         func mark(_ configure: (inout CurlOptions) -> Void) throws -> String? {

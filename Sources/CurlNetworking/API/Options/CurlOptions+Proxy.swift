@@ -69,7 +69,8 @@ extension CurlOptions {
         public var alwaysTunnels = false
 
         /// A PEM file with the certificate authorities to trust for a proxy with the scheme ``Scheme/https``; nil, the default, for the
-        /// system's. ``CurlOptions/tls`` applies only to servers. Source:
+        /// system's, or those that the environment names in their place (``CurlOptions/TLSOptions/trustRoots``). ``CurlOptions/tls`` applies
+        /// only to servers. Source:
         /// [CURLOPT_PROXY_CAINFO](https://curl.se/libcurl/c/CURLOPT_PROXY_CAINFO.html).
         public var certificateAuthorities: URL?
 

@@ -22,7 +22,8 @@ extension CurlOptions {
         ///
         /// The system's authorities are those that libcurl was built with, unless the environment names others when the session is created:
         /// `SSL_CERT_FILE` a file, `SSL_CERT_DIR` one or more directories separated by colons, some of which may be missing. If either is
-        /// set, nothing else is trusted. The files are read when a connection needs them, and again after they have changed. Source:
+        /// set, nothing else is trusted, also for proxies with the scheme https that have no authorities of their own. The files are read
+        /// when a connection needs them, and again after they have changed. Source:
         /// [CURLOPT_CAINFO](https://curl.se/libcurl/c/CURLOPT_CAINFO.html),
         /// [SSL_CERT_FILE](https://docs.openssl.org/3.0/man3/X509_get_default_cert_file/).
         public var trustRoots: [CertificateSource]?
