@@ -9,16 +9,32 @@ import Testing
 struct UserFolderTests {
     @Test("Variables with absolute paths name them, and without HOME they are in the user's own folder")
     func folders() {
-        #expect(UserFolder.cache.url(["XDG_CACHE_HOME": "/c", "HOME": "/h"]).path == "/c")
-        #expect(UserFolder.cache.url(["XDG_CACHE_HOME": "c", "HOME": "/h"]).path == "/h/.cache")
-        #expect(UserFolder.state.url(["HOME": "/h"]).path == "/h/.local/state")
-        #expect(UserFolder.cache.url([:]).path == NSHomeDirectory() + "/.cache")
+        func cache(_ environment: [String: String]) -> String { UserFolder.cache.url { environment[$0] }.path }
+        #expect(cache(["XDG_CACHE_HOME": "/c", "HOME": "/h"]) == "/c")
+        #expect(cache(["XDG_CACHE_HOME": "c", "HOME": "/h"]) == "/h/.cache")
+        #expect(UserFolder.state.url { ["HOME": "/h"][$0] }.path == "/h/.local/state")
     }
 
-    @Test("An empty TMPDIR doesn't put temporary files into the root")
+    @Test("Without variables that can be trusted, they are where the password database has the home")
+    func withoutVariables() throws {
+        let entry = try #require(getpwuid(geteuid()))
+        let home = String(cString: entry.pointee.pw_dir)
+        #expect(UserFolder.cache.url { _ in nil }.path == home + "/.cache")
+        #expect(UserFolder.state.url { _ in nil }.path == home + "/.local/state")
+        #expect(UserFolder.temporary { _ in nil }.path == "/tmp")
+    }
+
+    @Test("TMPDIR names the folder for temporary files, and an empty one doesn't put them into the root")
     func temporary() {
-        #expect(UserFolder.temporary(["TMPDIR": ""]).path == "/tmp")
-        #expect(UserFolder.temporary([:]) == FileManager.default.temporaryDirectory)
+        #expect(UserFolder.temporary { ["TMPDIR": "/t"][$0] } == URL(fileURLWithPath: "/t/", isDirectory: true))
+        #expect(UserFolder.temporary { ["TMPDIR": ""][$0] }.path == "/tmp")
+    }
+
+    @Test("The folders follow the process's environment")
+    func environment() {
+        let environment = ProcessInfo.processInfo.environment
+        #expect(UserFolder.cache.url() == UserFolder.cache.url { environment[$0] })
+        #expect(UserFolder.temporary() == UserFolder.temporary { environment[$0] })
     }
 
     @Test("A folder is made private, but no link's target, and nothing else")
