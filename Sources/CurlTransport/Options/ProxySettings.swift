@@ -31,7 +31,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
             try easy.set(CURLOPT_PROXY_CAINFO, authorities)
             try easy.clear(CURLOPT_PROXY_CAPATH)
         } else if CurlLibrary.hasCAFile, url.hasPrefix("https:") {
-            // See `TransferOptions`.
+            // See `EasyOptions`, which does the same for servers.
             try easy.clear(CURLOPT_PROXY_CAPATH)
         }
         try authentication?.apply(to: easy)
