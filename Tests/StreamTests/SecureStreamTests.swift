@@ -205,6 +205,59 @@ struct SecureStreamTests {
         #expect(error?.localizedDescription.contains("newer than the newest") == true)
     }
 
+    @Test(
+        "An option about TLS that configureTransfer has set fails the task once TLS is to begin, and the error names it",
+        arguments: ["CRLFILE", "CAINFO", "ISSUERCERT", "TLS13_CIPHERS", "SSL_VERIFYSTATUS", "SSLVERSION"]
+    )
+    func configuredTLS(name: String) async throws {
+        let site = try TLSNginx.shared().site
+        let texts = ["CRLFILE": site.authority.path, "CAINFO": site.authority.path, "ISSUERCERT": site.authority.path]
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) {
+            $0.curl.configureTransfer = { transfer, _ in
+                try transfer.set("SSL_SESSIONID_CACHE", false)
+                switch name {
+                case "SSL_VERIFYSTATUS": try transfer.set("SSL_VERIFYSTATUS", true)
+                // CURL_SSLVERSION_MAX_TLSv1_2
+                case "SSLVERSION": try transfer.set("SSLVERSION", 6 << 16)
+                default: try transfer.set(CurlOption(name), texts[name] ?? "TLS_AES_128_GCM_SHA256")
+                }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("plain")
+        #expect(try await task.text(5) == "plain")
+        task.startSecureConnection()
+        let error = try await recorder.completion()
+        #expect(error?.code == .unknown)
+        let refusal = try #require(error?.userInfo[NSUnderlyingErrorKey] as? CurlTransferError)
+        #expect(refusal.option == CurlOption(name))
+        #expect(refusal.reason.contains("curl.tls"))
+        #expect(recorder.record.value.challenges == [])
+    }
+
+    @Test("Options that only libcurl's own TLS has don't keep a stream from beginning TLS")
+    func configuredConnection() async throws {
+        let nginx = try TLSNginx.shared()
+        let session = URLSession.trusting(nginx) {
+            $0.configureTransfer = { transfer, _ in
+                try transfer.set("SSL_SESSIONID_CACHE", false)
+                try transfer.set("SSL_ENABLE_ALPN", true)
+                try transfer.set("TCP_NODELAY", false)
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = try task(session, nginx.url(.new))
+        task.startSecureConnection()
+        task.resume()
+        try await task.write(Self.request)
+        #expect(try await task.rest().hasPrefix("HTTP/1.1 200 OK\r\n"))
+    }
+
     @Test("A server that wants a certificate gets the delegate's", arguments: [TLSNginx.Port.asking, .askingInOldWay])
     func clientCertificate(_ port: TLSNginx.Port) async throws {
         let nginx = try TLSNginx.shared()

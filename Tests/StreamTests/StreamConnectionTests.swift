@@ -155,6 +155,7 @@ private final class ConnectionRig: ChannelDelegate, StreamConnectionOwner, @unch
         self.left = left
         site = StreamConnection.Site(
             peer: .success(TLSClient.Peer(host: "127.0.0.1")),
+            hooks: nil,
             origin: try #require(Origin(url)),
             handshakeTimeout: .seconds(60),
             isEncrypted: false

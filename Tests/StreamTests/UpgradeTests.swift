@@ -212,6 +212,24 @@ struct UpgradeTests {
         #expect(try await recorder.completion() == nil)
     }
 
+    @Test("TLS can't be started on an upgraded connection for which configureTransfer has set whom to trust")
+    func configuredTLS() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site, upgrades: true)
+        defer { server.stop() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        let authority = nginx.site.authority.path
+        let rig = try await StreamRig(request(url)) { recorder in
+            .trusting(nginx, delegate: recorder) {
+                $0.configureTransfer = { transfer, _ in try transfer.set("CAINFO", authority) }
+            }
+        }
+        defer { rig.stop() }
+        try await rig.task.beginTLS()
+        let error = try #require(try await rig.recorder.completion())
+        #expect((error.userInfo[NSUnderlyingErrorKey] as? CurlTransferError)?.option == "CAINFO")
+    }
+
     @Test("TLS can be started on an upgraded connection, and its streams can be captured")
     func security() async throws {
         let nginx = try TLSNginx.shared()

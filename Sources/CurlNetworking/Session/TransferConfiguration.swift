@@ -17,11 +17,11 @@ final class TransferConfiguration: Sendable {
     /// trust.
     var decidesTrust: Bool { hasSetTrust.load(ordering: .relaxed) }
 
-    /// Sets the program's options on a transfer for `request`. Returns their effect.
-    func apply(to easy: EasyHandle, for request: URLRequest) throws -> OptionEffect {
+    /// Sets the program's options on a transfer for `request`. Returns what they are about.
+    func apply(to easy: EasyHandle, for request: URLRequest) throws -> ConfiguredOptions {
         var transfer = CurlTransfer(easy)
         try body.value(&transfer, request)
-        if transfer.effect == .trust { hasSetTrust.store(true, ordering: .relaxed) }
-        return transfer.effect
+        if transfer.options.effect == .trust { hasSetTrust.store(true, ordering: .relaxed) }
+        return transfer.options
     }
 }

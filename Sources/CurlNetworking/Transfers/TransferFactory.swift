@@ -195,6 +195,7 @@ struct TransferFactory {
     private func site(isSecure: Bool) -> StreamConnection.Site {
         StreamConnection.Site(
             peer: Result { () throws(TransferFailure) in try settings.tls.peer(at: ticket.origin) },
+            hooks: environment.hooks,
             origin: ticket.origin,
             handshakeTimeout: settings.idleTimeout(for: request),
             isEncrypted: isSecure || route.server?.scheme == .https

@@ -10,7 +10,7 @@ extension TransferHooks {
         over origin: Origin?
     ) {
         guard settings.hasHooks else { return nil }
-        var configure: ((EasyHandle) throws -> OptionEffect)?
+        var configure: ((EasyHandle) throws -> ConfiguredOptions)?
         if let configuration = settings.configureTransfer {
             configure = { easy in try configuration.apply(to: easy, for: request) }
         }
@@ -32,7 +32,12 @@ extension URLError {
         if let error = error as? URLError {
             self = error.with(url: url)
         } else {
-            self.init(.unknown, url: url, "configureTransfer: \(error)", details: [NSUnderlyingErrorKey: error])
+            self.init(configureTransfer: error, url: url)
         }
+    }
+
+    /// The error of a task with which the program's own libcurl options can't be reconciled.
+    init(configureTransfer error: any Error, url: URL?) {
+        self.init(.unknown, url: url, "configureTransfer: \(error)", details: [NSUnderlyingErrorKey: error])
     }
 }

@@ -5,21 +5,21 @@ import CCurlNetworkingLibcurl
 /// `@unchecked Sendable`: mutable state is touched only on the loop that runs the transfer.
 package final class TransferHooks: @unchecked Sendable {
     /// Called on the transfer's loop after all options are set and before it starts; if it throws, the transfer doesn't start.
-    package let configure: ((EasyHandle) throws -> OptionEffect)?
+    package let configure: ((EasyHandle) throws -> ConfiguredOptions)?
     let tracer: TransferTracer?
-    /// The effect of the options that `configure` has set.
-    package private(set) var effect = OptionEffect.connection
+    /// The options that `configure` has set.
+    package private(set) var options = ConfiguredOptions()
     /// The error that `configure` threw.
     package private(set) var error: (any Error)?
 
-    package init(configure: ((EasyHandle) throws -> OptionEffect)?, tracer: TransferTracer?) {
+    package init(configure: ((EasyHandle) throws -> ConfiguredOptions)?, tracer: TransferTracer?) {
         self.configure = configure
         self.tracer = tracer
     }
 
     func configure(_ easy: EasyHandle) throws(TransferFailure) {
         do {
-            if let configure { effect = try configure(easy) }
+            if let configure { options = try configure(easy) }
         } catch {
             self.error = error
             throw TransferFailure(code: .abortedByCallback, text: "\(error)")

@@ -10,6 +10,21 @@ package enum OptionEffect: Int, Comparable, Sendable {
     package static func < (a: OptionEffect, b: OptionEffect) -> Bool { a.rawValue < b.rawValue }
 }
 
+/// What the options that a program has set on one transfer are about.
+package struct ConfiguredOptions: Sendable {
+    /// The strongest effect.
+    package private(set) var effect = OptionEffect.connection
+    /// The first one about TLS with the server; nil for none.
+    package private(set) var ofTLS: NamedOption?
+
+    package init() {}
+
+    package mutating func add(_ option: NamedOption) {
+        effect = max(effect, option.effect)
+        if ofTLS == nil, option.isOfTLS { ofTLS = option }
+    }
+}
+
 extension NamedOption {
     /// An option that isn't listed here, such as one of a newer libcurl, may change anything.
     package var effect: OptionEffect {
@@ -17,6 +32,17 @@ extension NamedOption {
         return Self.ofConnection.contains(name) || Self.prefixesOfConnection.contains { name.hasPrefix($0) }
             ? .connection : .exchange
     }
+
+    /// Whether it decides how libcurl speaks TLS with the server, or which servers it trusts.
+    var isOfTLS: Bool {
+        guard !Self.harmlessToTLS.contains(name) else { return false }
+        return Self.ofTrust.contains(name) || Self.prefixesOfTLS.contains { name.hasPrefix($0) }
+    }
+
+    private static let prefixesOfTLS = words("SSL TLS ECH")
+
+    /// Options about what only libcurl's own TLS has: ALPN, resumed sessions and early data.
+    private static let harmlessToTLS = words("SSL_ENABLE_ALPN SSL_ENABLE_NPN SSL_FALSESTART SSL_SESSIONID_CACHE")
 
     /// The documentation's page on escape hatches has these lists too; a test compares them.
     package static let ofTrust = words(

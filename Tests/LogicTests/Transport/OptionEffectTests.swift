@@ -30,6 +30,28 @@ struct OptionEffectTests {
         #expect(try #require(NamedOption("PROXY_CAINFO")).effect == .connection)
     }
 
+    @Test("The first option about TLS with the server is kept, but none that makes no difference to its safety")
+    func ofTLS() throws {
+        var options = ConfiguredOptions()
+        for name in ["TCP_NODELAY", "PROXY_CAINFO", "PROXY_SSLVERSION", "SSL_SESSIONID_CACHE", "CERTINFO"] {
+            options.add(try #require(NamedOption(name)))
+        }
+        #expect(options.ofTLS == nil && options.effect == .connection)
+        for name in ["SSL_CIPHER_LIST", "CRLFILE", "TCP_NODELAY"] { options.add(try #require(NamedOption(name))) }
+        #expect(options.ofTLS?.name == "SSL_CIPHER_LIST")
+        #expect(options.effect == .trust)
+    }
+
+    @Test(
+        "Options about trust, versions, ciphers and curves decide about TLS with the server",
+        arguments: NamedOption.ofTrust + ["SSLVERSION", "TLS13_CIPHERS", "SSL_EC_CURVES", "TLSAUTH_TYPE", "SSLENGINE"]
+    )
+    func decidingOnTLS(name: String) throws {
+        var options = ConfiguredOptions()
+        options.add(try #require(NamedOption(name)))
+        #expect(options.ofTLS?.name == name)
+    }
+
     @Test("The documentation lists the options of each effect")
     func page() throws {
         let page = Products.sources.appendingPathComponent(

@@ -8,8 +8,8 @@ import Foundation
 /// thread.
 public struct CurlTransfer: ~Copyable {
     private let easy: EasyHandle
-    /// The strongest effect so far.
-    private(set) var effect = OptionEffect.connection
+    /// The options set so far.
+    private(set) var options = ConfiguredOptions()
 
     init(_ easy: EasyHandle) {
         self.easy = easy
@@ -72,7 +72,7 @@ public struct CurlTransfer: ~Copyable {
     ) throws(CurlTransferError) {
         do throws(TransferFailure) {
             try body(easy)
-            effect = max(effect, named.effect)
+            options.add(named)
         } catch {
             throw CurlTransferError(option, error.code.text, code: Int(error.code.rawValue))
         }

@@ -137,7 +137,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// The server's certificate, including its name, is verified like an https server's. The delegate receives the same challenges about
     /// the connection in ``URLSessionTaskDelegate/urlSession(_:task:didReceive:completionHandler:)``, or, if it doesn't implement that, in
     /// ``URLSessionDelegate/urlSession(_:didReceive:completionHandler:)``. If TLS can't be started, the task fails. Needs a libcurl that
-    /// uses OpenSSL.
+    /// uses OpenSSL. Options about TLS that ``CurlOptions/configureTransfer`` sets can't be applied, and fail the task, too.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsessionstreamtask/startsecureconnection()>
     open func startSecureConnection() {

@@ -50,7 +50,7 @@ struct ChannelOpening {
     }
 
     /// The effect of the program's own options.
-    var effect: OptionEffect { hooks?.effect ?? .connection }
+    var effect: OptionEffect { hooks?.options.effect ?? .connection }
 
     /// The question for which TLS was stopped.
     var handshakeQuestion: HandshakeQuestion? { inquiry?.question }

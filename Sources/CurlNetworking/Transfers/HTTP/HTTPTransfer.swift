@@ -89,7 +89,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if setup.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
         do throws(TransferFailure) {
             stage = .running(setup.multi, try setup.multi.start(setup.options, handler: self, hooks: setup.hooks))
-            if let hooks = setup.hooks { receiving.effect = hooks.effect }
+            if let hooks = setup.hooks { receiving.effect = hooks.options.effect }
         } catch {
             sending.close()
             throw URLError(error, of: setup.hooks, url: request.url)

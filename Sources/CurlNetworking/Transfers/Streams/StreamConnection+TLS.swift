@@ -10,6 +10,11 @@ extension StreamConnection {
         guard case .none = security else {
             return fail(URLError(.secureConnectionFailed, url: url, "The stream speaks TLS already."))
         }
+        // Otherwise a server that they reject could be accepted.
+        if let option = site.hooks?.options.ofTLS {
+            let error = CurlTransferError(CurlOption(option.name), Self.ownTLS)
+            return fail(URLError(configureTransfer: error, url: url).with(phase: .securing))
+        }
         let tls: TLSClient
         do throws(TransferFailure) {
             var peer = try site.peer.get()
@@ -26,6 +31,9 @@ extension StreamConnection {
         port.limitTransition(to: site.handshakeTimeout)
         advanceTLS()
     }
+
+    private static let ownTLS =
+        "startSecureConnection() doesn't use libcurl for TLS, so this option has no effect on it; use curl.tls instead."
 
     private static let injection =
         "There are unread bytes in plain text that came before TLS was begun."

@@ -43,6 +43,8 @@ final class StreamConnection {
     struct Site {
         /// The peer of TLS, if TLS is used; or why it can't be.
         let peer: Result<TLSClient.Peer, TransferFailure>
+        /// Holds the program's own libcurl options; nil for none.
+        let hooks: TransferHooks?
         let origin: Origin
         /// How long a TLS handshake may take.
         let handshakeTimeout: Duration
