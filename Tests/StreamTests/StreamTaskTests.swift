@@ -617,6 +617,37 @@ struct StreamTaskTests {
         #expect(proxy.requestCount == 3)
     }
 
+    @Test("An option of libcurl that works while connecting acts on a stream task, and one that couldn't fails it")
+    func configuredConnection() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        for name in [nil, "REFERER", "MAX_SEND_SPEED_LARGE", "TIMEOUT_MS"] {
+            let recorder = StreamRecorder()
+            let session = URLSession.forTest(delegate: recorder) {
+                $0.curl.configureTransfer = { transfer, _ in
+                    try transfer.set("INTERFACE", "host!127.0.0.2")
+                    try transfer.set("ACCEPT_ENCODING", nil)
+                    if transfer.onlyConnects, let name { try transfer.set(CurlOption(name), 1) }
+                }
+            }
+            defer { session.invalidateAndCancel() }
+            let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+            task.resume()
+            if let name {
+                let error = try #require(try await recorder.completion())
+                #expect((error.userInfo[NSUnderlyingErrorKey] as? CurlTransferError)?.option == CurlOption(name))
+            } else {
+                try await task.write("hello")
+                task.closeWrite()
+                #expect(try await task.rest() == "hello")
+                #expect(try await recorder.completion() == nil)
+                let connection = try #require(recorder.record.value.metrics?.transactionMetrics.first)
+                #expect(connection.localAddress == "127.0.0.2")
+            }
+        }
+        #expect(server.connectionCount == 1)
+    }
+
     @Test("A server that sends without end is read at the reader's pace, in flat memory")
     func flatMemory() async throws {
         let server = try LoopbackServer { _ in

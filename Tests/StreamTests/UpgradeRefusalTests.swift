@@ -20,10 +20,11 @@ struct UpgradeRefusalTests {
     private func course(
         of request: URLRequest,
         upgrade: String?,
-        from handler: @escaping LoopbackServer.Handler
+        from handler: @escaping LoopbackServer.Handler,
+        configure: (URLSessionConfiguration) -> Void
     ) async throws -> Course {
         let delegate = RecordingDelegate()
-        let rig = try Rig(delegate: delegate, handler: handler)
+        let rig = try Rig(delegate: delegate, handler: handler, configure: configure)
         defer { rig.stop() }
         var request = request
         request.url = request.url.flatMap { rig.url($0.path) }
@@ -47,13 +48,14 @@ struct UpgradeRefusalTests {
     private func compare(
         _ method: String = "GET",
         body: Data? = nil,
-        _ handler: @escaping LoopbackServer.Handler
+        _ handler: @escaping LoopbackServer.Handler,
+        configure: (URLSessionConfiguration) -> Void = { _ in }
     ) async throws {
         var request = URLRequest(url: try #require(URL(string: "http://host.test/first")))
         request.httpMethod = method
         request.httpBody = body
-        let ordinary = try await course(of: request, upgrade: nil, from: handler)
-        let upgrading = try await course(of: request, upgrade: "echo", from: handler)
+        let ordinary = try await course(of: request, upgrade: nil, from: handler, configure: configure)
+        let upgrading = try await course(of: request, upgrade: "echo", from: handler, configure: configure)
         #expect(upgrading == ordinary)
     }
 
@@ -89,6 +91,37 @@ struct UpgradeRefusalTests {
     @Test("Every response and its body come as without the field", arguments: Answer.allCases)
     private func responses(_ answer: Answer) async throws {
         try await compare { _ in Self.response(answer) }
+    }
+
+    @Test("Nothing is decoded where the program has libcurl decode nothing", arguments: [true, false])
+    func undecoded(offersNothing: Bool) async throws {
+        try await compare { _ in
+            Self.response(.gzip)
+        } configure: {
+            $0.curl.configureTransfer = { transfer, _ in
+                if offersNothing {
+                    try transfer.set("ACCEPT_ENCODING", nil)
+                } else {
+                    try transfer.set("HTTP_CONTENT_DECODING", false)
+                }
+            }
+        }
+    }
+
+    @Test("An option of libcurl that couldn't be applied to such a request fails it before it connects")
+    func uselessOption() async throws {
+        let delegate = RecordingDelegate()
+        let rig = try Rig(delegate: delegate) { _ in
+            .text("hello")
+        } configure: {
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set("REFERER", "http://a.test/") }
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: URLRequest(rig.url("/"), headers: ["Upgrade": "echo"]))
+        task.resume()
+        let error = try #require(try await delegate.completion(of: task))
+        #expect((error.userInfo[NSUnderlyingErrorKey] as? CurlTransferError)?.option == "REFERER")
+        #expect(rig.server.connectionCount == 0)
     }
 
     @Test("HEAD has no body, whatever its length says")

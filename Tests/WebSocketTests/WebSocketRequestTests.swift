@@ -218,6 +218,53 @@ struct WebSocketRequestTests {
         #expect(server.requestCount == 1)
     }
 
+    @Test(
+        "An option that libcurl couldn't apply to a web socket fails it before it connects, and the error names it",
+        arguments: ["REFERER", "REQUEST_TARGET", "AWS_SIGV4", "TIMEOUT_MS", "MAX_RECV_SPEED_LARGE", "LOW_SPEED_LIMIT"]
+    )
+    func uselessOptions(name: String) async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.configureTransfer = { transfer, _ in try transfer.set(CurlOption(name), 1) }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        let error = try #require(await task.receiveError())
+        #expect(error.code == .unknown)
+        let refusal = try #require(error.userInfo[NSUnderlyingErrorKey] as? CurlTransferError)
+        #expect(refusal.option == CurlOption(name))
+        #expect(refusal.reason.contains("has no effect"))
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("An option that works while connecting acts on a web socket, and one that does no harm there may be set")
+    func usefulOptions() async throws {
+        let server = try LoopbackServer { $0.path == "/" ? .webSocketEcho($0) : .text("a") }
+        defer { server.stop() }
+        let delegate = MetricsDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.configureTransfer = { transfer, request in
+                try transfer.set("INTERFACE", "host!127.0.0.2")
+                try transfer.set("HTTP_VERSION", 4)
+                try transfer.set("ACCEPT_ENCODING", "gzip")
+                try transfer.set("FTP_SKIP_PASV_IP", true)
+                if !transfer.onlyConnects { try transfer.set("REFERER", "http://referer.test/") }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        try await task.send(.string("a"))
+        #expect(try await task.receiveText() == "a")
+        task.cancel(with: .normalClosure, reason: nil)
+        try await delegate.metrics.wait { $0 != nil }
+        #expect(delegate.metrics.value?.transactionMetrics.first?.localAddress == "127.0.0.2")
+        #expect(await session.load(server.url("/other")).text == "a")
+        #expect(server.requests.map { $0.header("Referer") } == [nil, "http://referer.test/"])
+    }
+
     @Test("A web socket can be opened over a Unix socket", arguments: ["http+unix", "ws+unix"])
     func unixSocket(scheme: String) async throws {
         let directory = try TemporaryDirectory()

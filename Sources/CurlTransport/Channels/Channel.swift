@@ -178,6 +178,8 @@ package final class Channel: TransferHandler {
         if case .failed(let statistics) = state { statistics } else { easy?.info.statistics }
     }
     package var tlsSession: TLSSession? { easy?.info.tlsSession }
+    /// Whether its user is to decode a response's body; see `EasyHandle`.
+    package var decodesContent: Bool { easy?.decodesContent ?? true }
     package var phase: TransferPhase {
         switch state {
         case .connecting: easy?.phase ?? .preparing

@@ -32,6 +32,8 @@ package final class EasyHandle {
     var socket: Int32? { opened?.number }
     /// Those of its options, once it is configured.
     private(set) var traits = TransferTraits()
+    /// Whether the connection is for a `Channel`.
+    package var opensChannel: Bool { traits.opensChannel }
     /// Whether the handler was called since it was last settled.
     private var isUnsettled = false
     var tls = TLSSetup()

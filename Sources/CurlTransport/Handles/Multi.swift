@@ -367,10 +367,10 @@ package final class Multi {
             }
             let result = TransferResult(clibcurl_message_result(message), of: easy)
             // Now, not when the end is reported, which may be later.
-            if !easy.traits.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
+            if !easy.opensChannel, let idle = IdleConnection(of: easy, after: result.code, on: loop) {
                 loop.becameIdle(idle.socket, idle.traffic, after: ObjectIdentifier(easy))
             }
-            if !easy.traits.opensChannel { handle?.noConnections?.replaceConnection(of: easy) }
+            if !easy.opensChannel { handle?.noConnections?.replaceConnection(of: easy) }
             if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
         }
     }
@@ -395,7 +395,7 @@ package final class Multi {
 
     /// Whether libcurl has established a channel's connection, and has nothing more to do with it.
     private func isOpenChannel(_ easy: EasyHandle) -> Bool {
-        guard easy.traits.opensChannel, let socket = easy.socket else { return false }
+        guard easy.opensChannel, let socket = easy.socket else { return false }
         return channels[socket] === easy.handler
     }
 
@@ -405,7 +405,7 @@ package final class Multi {
             easy.connections?.noteReuse()
         }
         let handler = easy.handler
-        if failure == nil, easy.traits.opensChannel, let channel = handler as? Channel,
+        if failure == nil, easy.opensChannel, let channel = handler as? Channel,
             let socket = easy.info.activeSocket
         {
             easy.opened = loop.current(socket)

@@ -44,6 +44,33 @@ extension NamedOption {
     /// Options about what only libcurl's own TLS has: ALPN, resumed sessions and early data.
     private static let harmlessToTLS = words("SSL_ENABLE_ALPN SSL_ENABLE_NPN SSL_FALSESTART SSL_SESSIONID_CACHE")
 
+    /// Whether it may be set where libcurl only makes the connection, for a `Channel`: it does its work while connecting, or has none there.
+    /// One that isn't listed, such as one of a newer libcurl, could be about the request, the response, or the pace of either.
+    package var mayBeSetForChannel: Bool {
+        if Self.ofRunningTransfer.contains(name) { return false }
+        return effect != .exchange || Self.forChannelToo.contains(name)
+            || Self.prefixesForChannelToo.contains { name.hasPrefix($0) }
+    }
+
+    /// Options of the connection that do their work after connecting, where a channel's bytes don't pass through libcurl's transfer.
+    package static let ofRunningTransfer = words(
+        """
+        LOW_SPEED_LIMIT LOW_SPEED_TIME MAXFILESIZE MAXFILESIZE_LARGE MAX_RECV_SPEED_LARGE MAX_SEND_SPEED_LARGE TIMEOUT
+        TIMEOUT_MS
+        """
+    )
+
+    /// Options with an effect on the exchange that work while connecting, or for which nothing is lost if a channel ignores them.
+    package static let forChannelToo = words(
+        """
+        ACCEPT_ENCODING EGDSOCKET GSSAPI_DELEGATION HAPROXYPROTOCOL HAPROXY_CLIENT_IP HTTP_CONTENT_DECODING RANDOM_FILE
+        SERVICE_NAME
+        """
+    )
+
+    /// Prefixes of the names of further such options: TLS, and FTP, which no channel speaks.
+    package static let prefixesForChannelToo = words("ECH FTP SSL TLS")
+
     /// The documentation's page on escape hatches has these lists too; a test compares them.
     package static let ofTrust = words(
         "CAINFO CAINFO_BLOB CAPATH CRLFILE ISSUERCERT ISSUERCERT_BLOB SSL_OPTIONS SSL_VERIFYSTATUS"

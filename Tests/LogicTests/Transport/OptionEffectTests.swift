@@ -8,8 +8,9 @@ struct OptionEffectTests {
     @Test("Each name in the lists is one of libcurl's, if this version has it")
     func names() {
         // Newer than the oldest libcurl that is supported.
-        let newer = ["CA_CACHE_TIMEOUT", "MAXLIFETIME_CONN"]
-        for name in NamedOption.ofConnection + NamedOption.ofTrust where !newer.contains(name) {
+        let newer = ["CA_CACHE_TIMEOUT", "MAXLIFETIME_CONN", "HAPROXY_CLIENT_IP"]
+        let ofChannels = NamedOption.ofRunningTransfer + NamedOption.forChannelToo
+        for name in NamedOption.ofConnection + NamedOption.ofTrust + ofChannels where !newer.contains(name) {
             #expect(NamedOption(name)?.name == name, "\(name) is an alias, or none")
         }
     }
@@ -52,7 +53,15 @@ struct OptionEffectTests {
         #expect(options.ofTLS?.name == name)
     }
 
-    @Test("The documentation lists the options of each effect")
+    @Test("The exceptions for channels are options of the connection, and the additions aren't")
+    func channels() throws {
+        #expect(NamedOption.ofRunningTransfer.allSatisfy(NamedOption.ofConnection.contains))
+        for name in NamedOption.forChannelToo {
+            #expect(NamedOption(name)?.effect ?? .exchange == .exchange, "\(name)")
+        }
+    }
+
+    @Test("The documentation lists the options of each effect, and those of connections alone")
     func page() throws {
         let page = Products.sources.appendingPathComponent(
             "Sources/CurlNetworking/CurlNetworking.docc/EscapeHatches.md"
@@ -66,5 +75,8 @@ struct OptionEffectTests {
         let ofConnection = NamedOption.ofConnection + NamedOption.prefixesOfConnection.map { $0 + "…" }
         #expect(names("only the connection") == ofConnection)
         #expect(names("whom the transfer trusts") == NamedOption.ofTrust)
+        #expect(names("can't be set, although they concern only the connection") == NamedOption.ofRunningTransfer)
+        let forChannelToo = NamedOption.forChannelToo + NamedOption.prefixesForChannelToo.map { $0 + "…" }
+        #expect(names("can be set, although they don't concern only the connection") == forChannelToo)
     }
 }

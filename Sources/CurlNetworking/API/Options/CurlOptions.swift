@@ -48,7 +48,8 @@ public struct CurlOptions: Sendable {
     /// Called for every request sent over http, https or ftp, including each redirect and retry, with the request in its current form. It
     /// runs on the host's event loop and must not block: all other transfers wait for it. An error that it throws fails the task; a
     /// `URLError` is passed on unchanged. See <doc:EscapeHatches> for options that can't be set, and for those that keep a response out of
-    /// the cache: all that affect more than the connection. Once the closure has set a trust option, such as `CAINFO`, the session's https
+    /// the cache: all that affect more than the connection. For web sockets, upgrades and stream tasks, libcurl only makes the connection:
+    /// an option that could have no effect there can't be set, and ``CurlTransfer/onlyConnects`` tells them apart. Once the closure has set a trust option, such as `CAINFO`, the session's https
     /// requests are no longer answered from the cache; use ``tls`` where you can.
     ///
     /// ```swift

@@ -4,8 +4,8 @@ import Foundation
 /// A transfer that is about to start, on which ``CurlOptions/configureTransfer`` can set libcurl options.
 ///
 /// Options have libcurl's own names, with or without `CURLOPT_`: `"TCP_FASTOPEN"`. They are checked against the linked libcurl's own table
-/// of options, so an unknown name or a value of the wrong kind is an error. Use a transfer only within the call, on the event loop's
-/// thread.
+/// of options, so an unknown name or a value of the wrong kind is an error. So is an option that the session relies on, or that can't have
+/// an effect on this transfer. Use a transfer only within the call, on the event loop's thread.
 public struct CurlTransfer: ~Copyable {
     private let easy: EasyHandle
     /// The options set so far.
@@ -14,6 +14,12 @@ public struct CurlTransfer: ~Copyable {
     init(_ easy: EasyHandle) {
         self.easy = easy
     }
+
+    /// Whether libcurl only makes the connection, and this module sends the request and moves the bytes: for web sockets, stream tasks, and
+    /// requests whose `Upgrade` may be granted.
+    ///
+    /// Only options that work while connecting, or make no difference there, can be set on such a transfer. See <doc:EscapeHatches>.
+    public var onlyConnects: Bool { easy.opensChannel }
 
     /// Sets an option that takes a number, including `curl_off_t`, in the unit that libcurl documents.
     public mutating func set(_ option: CurlOption, _ value: Int) throws(CurlTransferError) {
@@ -52,7 +58,9 @@ public struct CurlTransfer: ~Copyable {
         guard let named = NamedOption(option.name) else {
             throw CurlTransferError(option, "libcurl \(CurlLibrary.versionText) has no option of this name.")
         }
-        if let reason = ReservedOptions.reason(for: named) { throw CurlTransferError(option, reason) }
+        if let reason = ReservedOptions.reason(for: named, onlyConnects: onlyConnects) {
+            throw CurlTransferError(option, reason)
+        }
         guard kinds.contains(named.kind) else {
             throw CurlTransferError(option, "It takes \(ReservedOptions.description(of: named.kind)).")
         }

@@ -67,10 +67,17 @@ enum ReservedOptions {
     )
 
     /// nil for an option that may be set.
-    static func reason(for option: NamedOption) -> String? {
+    /// - Parameter onlyConnects: Whether libcurl only makes the connection, and this module speaks on it.
+    static func reason(for option: NamedOption, onlyConnects: Bool = false) -> String? {
         if let reason = reasons[option.name] { return reason }
-        return option.kind == .pointer ? "It takes a C pointer, which the session keeps to itself." : nil
+        if option.kind == .pointer { return "It takes a C pointer, which the session keeps to itself." }
+        return onlyConnects && !option.mayBeSetForChannel ? effectless : nil
     }
+
+    private static let effectless = """
+        libcurl only makes the connections of web sockets, upgrades and stream tasks, on which this option has no effect. Use the \
+        request's URL and fields, and the time-outs of the configuration; see CurlTransfer.onlyConnects.
+        """
 
     static func description(of kind: NamedOption.Kind) -> String {
         switch kind {

@@ -35,6 +35,7 @@ final class ResponseBody {
         of head: ResponseHead,
         to request: URLRequest,
         on loop: EventLoop,
+        isDecoded: Bool,
         owner: any ResponseBodyOwner
     ) throws(URLError) {
         url = request.url
@@ -44,7 +45,7 @@ final class ResponseBody {
         } catch {
             throw Self.error(error, request.url)
         }
-        guard !message.isComplete, head.status != 101 else { return }
+        guard isDecoded, !message.isComplete, head.status != 101 else { return }
         decoding = try BodyDecoding.make(for: head, at: request.url, on: loop, owner: self)
     }
 

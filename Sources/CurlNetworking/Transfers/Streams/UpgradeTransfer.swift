@@ -232,7 +232,13 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     private func receiveBody(after head: ResponseHead, _ rest: Data) {
         do throws(URLError) {
-            let body = try ResponseBody(of: head, to: request, on: loop, owner: self)
+            let body = try ResponseBody(
+                of: head,
+                to: request,
+                on: loop,
+                isDecoded: heads.channel?.decodesContent ?? true,
+                owner: self
+            )
             noteActivity()
             state = .receiving(body)
             rest.withUnsafeBytes { body.receive($0) }

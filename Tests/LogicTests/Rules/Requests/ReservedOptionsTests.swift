@@ -49,6 +49,31 @@ struct ReservedOptionsTests {
         #expect(ReservedOptions.reason(for: try #require(NamedOption(name))) != nil)
     }
 
+    @Test(
+        "Where libcurl only connects, options about the request, the response and their pace are refused",
+        arguments: [
+            "REFERER", "REQUEST_TARGET", "AWS_SIGV4", "ALTSVC", "FAILONERROR", "TIMEOUT_MS", "LOW_SPEED_LIMIT",
+            "MAX_RECV_SPEED_LARGE", "MAXFILESIZE_LARGE", "IGNORE_CONTENT_LENGTH", "USE_SSL", "QUOTE",
+        ]
+    )
+    func refusedWhereConnecting(name: String) throws {
+        let option = try #require(NamedOption(name))
+        #expect(ReservedOptions.reason(for: option) == nil)
+        #expect(ReservedOptions.reason(for: option, onlyConnects: true)?.contains("no effect") == true)
+    }
+
+    @Test(
+        "Where libcurl only connects, options that work while connecting can be set, and those that do no harm",
+        arguments: [
+            "INTERFACE", "LOCALPORT", "IPRESOLVE", "DNS_CACHE_TIMEOUT", "CONNECTTIMEOUT_MS", "TCP_KEEPALIVE",
+            "PRE_PROXY", "PROXY_CAINFO", "CAINFO", "CRLFILE", "SSLVERSION", "TLS13_CIPHERS", "HAPROXYPROTOCOL",
+            "HTTP_VERSION", "ACCEPT_ENCODING", "PIPEWAIT", "FRESH_CONNECT", "FTP_SKIP_PASV_IP",
+        ]
+    )
+    func allowedWhereConnecting(name: String) throws {
+        #expect(ReservedOptions.reason(for: try #require(NamedOption(name)), onlyConnects: true) == nil)
+    }
+
     @Test("The documentation lists the reserved options")
     func page() throws {
         let page = Products.sources.appendingPathComponent(
