@@ -648,6 +648,24 @@ struct StreamTaskTests {
         #expect(server.connectionCount == 1)
     }
 
+    @Test("The rates of connections don't apply to a stream")
+    func rates() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.maximumReceiveRate = 100
+            $0.curl.connections.maximumSendRate = 100
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        // At these rates this would take an hour in each direction.
+        let text = String(repeating: "a", count: 400_000)
+        async let echo = task.text(text.utf8.count)
+        try await task.write(text)
+        #expect(try await echo == text)
+    }
+
     @Test("A server that sends without end is read at the reader's pace, in flat memory")
     func flatMemory() async throws {
         let server = try LoopbackServer { _ in

@@ -36,6 +36,23 @@ struct WebSocketPaceTests {
         #expect(Int64(count) == total / 4096)
     }
 
+    @Test("The rates of connections don't apply to a web socket")
+    func rates() async throws {
+        let server = try LoopbackServer { .webSocketEcho($0) }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.maximumReceiveRate = 100
+            $0.curl.connections.maximumSendRate = 100
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        // At these rates this would take an hour in each direction.
+        let text = String(repeating: "a", count: 400_000)
+        try await task.send(.string(text))
+        #expect(try await task.receiveText() == text)
+    }
+
     @Test(
         "A server that never stops sending control frames delays no other task, nor the end of its own",
         arguments: [Frame.ping(""), .pong(Data())]

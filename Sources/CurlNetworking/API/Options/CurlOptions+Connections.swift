@@ -81,15 +81,18 @@ extension CurlOptions {
         public var happyEyeballsDelay: Duration?
 
         /// The maximum average receive rate per task, in bytes per second. The default is no limit. Up to a hundred buffers
-        /// (``receiveBufferSize``) can arrive in a burst before libcurl waits. Source:
+        /// (``receiveBufferSize``) can arrive in a burst before libcurl waits. No effect on web sockets, stream tasks and requests that
+        /// offer an `Upgrade`. Source:
         /// [CURLOPT_MAX_RECV_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_RECV_SPEED_LARGE.html).
         public var maximumReceiveRate: Int?
 
-        /// The maximum average send rate per task, in bytes per second. The default is no limit. Source:
+        /// The maximum average send rate per task, in bytes per second. The default is no limit. No effect on web sockets, stream tasks and
+        /// requests that offer an `Upgrade`. Source:
         /// [CURLOPT_MAX_SEND_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_SEND_SPEED_LARGE.html).
         public var maximumSendRate: Int?
 
-        /// The limit below which a task is too slow and fails with `URLError.timedOut`. The default is no limit. Source:
+        /// The limit below which a task is too slow and fails with `URLError.timedOut`. The default is no limit. No effect on web sockets,
+        /// stream tasks and requests that offer an `Upgrade` once they are connected. Source:
         /// [CURLOPT_LOW_SPEED_LIMIT](https://curl.se/libcurl/c/CURLOPT_LOW_SPEED_LIMIT.html),
         /// [CURLOPT_LOW_SPEED_TIME](https://curl.se/libcurl/c/CURLOPT_LOW_SPEED_TIME.html).
         public var lowSpeedLimit: LowSpeedLimit?
