@@ -39,6 +39,18 @@ struct NamesValidationTests {
         Case("hosts[\"a\"].names.addresses") { $0.hosts["a"].names.addresses = ["[::1]"] },
         Case("hosts[\"a\"].names.addresses") { $0.hosts["a"].names.addresses = ["10.0.0.1\0"] },
         Case("hosts[\"10.0.0.1:80\"].names.addresses") { $0.hosts["10.0.0.1:80"].names.addresses = ["10.0.0.2"] },
+        Case("hosts[\"a\"].names.addresses") {
+            $0.hosts["a"].names.addresses = ["10.0.0.1"]
+            $0.hosts["a"].names.connectTo = .init("b")
+        },
+        Case("hosts[\"*.a:80\"].names.addresses") {
+            $0.hosts["*.a:80"].names.addresses = ["10.0.0.1"]
+            $0.hosts["*.a:80"].names.connectTo = .init("b.a", port: 81)
+        },
+        Case("hosts[\"*\"].names.addresses") {
+            $0.hosts["*"].names.addresses = ["10.0.0.1"]
+            $0.hosts["*"].names.connectTo = .init("::1")
+        },
         Case("hosts[\"a\"].names.connectTo") { $0.hosts["a"].names.connectTo = .init("") },
         Case("hosts[\"a\"].names.connectTo") { $0.hosts["a"].names.connectTo = .init("*") },
         Case("hosts[\"a\"].names.connectTo") { $0.hosts["a"].names.connectTo = .init("b:80") },
@@ -65,6 +77,18 @@ struct NamesValidationTests {
         Case("addresses") { $0.hosts["a"].names.addresses = ["10.0.0.1", "::1"] },
         Case("addresses of all") { $0.hosts["*"].names.addresses = ["10.0.0.1"] },
         Case("connectTo") { $0.hosts["a"].names.connectTo = .init("::1", port: 65_535) },
+        Case("addresses of the host connected to") {
+            $0.hosts["A"].names.addresses = ["10.0.0.1"]
+            $0.hosts["A"].names.connectTo = .init("a", port: 81)
+        },
+        Case("addresses of hosts, one of which is connected to") {
+            $0.hosts["*.a:80"].names.addresses = ["10.0.0.1"]
+            $0.hosts["*.a:80"].names.connectTo = .init("b.a")
+        },
+        Case("addresses and connectTo in different entries") {
+            $0.hosts["*"].names.addresses = ["10.0.0.1"]
+            $0.hosts["a"].names.connectTo = .init("::1")
+        },
         Case("connectTo without a port") { $0.hosts["10.0.0.1"].names.connectTo = .init("b") },
     ]
 

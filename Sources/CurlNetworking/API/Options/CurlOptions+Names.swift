@@ -92,7 +92,8 @@ extension CurlOptions.HostOptions {
         /// The host's addresses, used instead of resolving its name, even if the host is a proxy; like curl's `--resolve`. IPv6 without
         /// brackets.
         ///
-        /// They are tried in this order. With ``connectTo``, they are the addresses of the host named there. Source:
+        /// They are tried in this order. With ``connectTo``, the host named there is looked up instead, in its own entry; addresses in this
+        /// one are then an error, unless its pattern matches that host, too. Source:
         /// [CURLOPT_RESOLVE](https://curl.se/libcurl/c/CURLOPT_RESOLVE.html).
         public var addresses: [String]?
 

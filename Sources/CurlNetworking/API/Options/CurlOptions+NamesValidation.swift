@@ -25,15 +25,15 @@ extension CurlOptions.Names {
 }
 
 extension CurlOptions.HostOptions.Names {
-    /// - Parameter host: The entry's host, if it is for a single one.
-    func validate(as name: String, of host: String?) throws(CurlOptionsError) {
+    /// - Parameter hosts: The entry's.
+    func validate(as name: String, of hosts: HostPattern) throws(CurlOptionsError) {
         if let addresses {
             let option = "\(name).addresses"
             if addresses.isEmpty { throw CurlOptionsError(option, "There must be at least 1.") }
             for address in addresses where !address.isNumericAddress {
                 throw CurlOptionsError(option, "\"\(address)\" isn't an IP address.")
             }
-            if let host, host.isNumericAddress {
+            if let host = hosts.host, host.isNumericAddress {
                 throw CurlOptionsError(option, "An address is not looked up; set connectTo instead.")
             }
         }
@@ -43,6 +43,7 @@ extension CurlOptions.HostOptions.Names {
                 throw CurlOptionsError(option, "\"\(connectTo.host)\" is neither a name nor an IP address.")
             }
             try connectTo.validatePort(as: option)
+            if addresses != nil { try connectTo.validateLookup(as: "\(name).addresses", of: hosts) }
         }
         try unixSocket?.validate(as: "\(name).unixSocket")
         try localEnd?.validate(as: "\(name).localEnd")
@@ -50,6 +51,17 @@ extension CurlOptions.HostOptions.Names {
 }
 
 extension CurlOptions.Endpoint {
+    /// Throws unless the entry's addresses are those of this host, to which its connections go. libcurl keeps addresses by the name they
+    /// belong to: another host's would also reach requests to that host itself.
+    fileprivate func validateLookup(as option: String, of hosts: HostPattern) throws(CurlOptionsError) {
+        guard !NameRules.isAddress(host) else {
+            throw CurlOptionsError(option, "connectTo names an address, which is not looked up.")
+        }
+        guard !hosts.matches(self) else { return }
+        let instead = "hosts[\"\(host + (port.map { ":\($0)" } ?? ""))\"].names.addresses"
+        throw CurlOptionsError(option, "connectTo has another host looked up; set \(instead).")
+    }
+
     fileprivate func validatePort(as option: String) throws(CurlOptionsError) {
         if let port, !(1...65_535).contains(port) { throw CurlOptionsError(option, "\(port) isn't a port.") }
     }

@@ -47,11 +47,11 @@ extension CurlOptions {
             throw CurlOptionsError("uploadInteropVersion", "It must be 3 to 8.")
         }
         for pattern in hosts.patterns.sorted() {
-            guard let host = HostPattern(pattern) else {
+            guard let matched = HostPattern(pattern) else {
                 throw CurlOptionsError("hosts[\"\(pattern)\"]", "This isn't a host, host and port, or host pattern.")
             }
             try hosts[pattern].validate(as: "hosts[\"\(pattern)\"]")
-            try hosts[pattern].names.validate(as: "hosts[\"\(pattern)\"].names", of: host.host)
+            try hosts[pattern].names.validate(as: "hosts[\"\(pattern)\"].names", of: matched)
         }
     }
 }

@@ -79,6 +79,12 @@ struct HostPattern: Hashable, Sendable {
         }
     }
 
+    /// Whether the entry is also that of a host and port to which its own connections go.
+    func matches(_ endpoint: CurlOptions.Endpoint) -> Bool {
+        let authority = "\(HostSpelling.bracketed(endpoint.host)):\(endpoint.port ?? port ?? 80)"
+        return URL(string: "http://\(authority)/").flatMap(Origin.init).map(matches) ?? false
+    }
+
     /// Of two patterns that match an origin, the one with the greater rank takes precedence.
     var rank: Int {
         let portRank = port == nil ? 0 : 1

@@ -50,17 +50,27 @@ struct NameRulesTests {
     func connectTo() throws {
         let found = try settings("https://api.example.com/") { options in
             options.hosts["api.example.com"].names.connectTo = .init("Backend", port: 8443)
-            options.hosts["api.example.com"].names.addresses = ["10.0.0.1"]
+            options.hosts["*.example.com"].names.addresses = ["10.0.0.1"]
             options.hosts["backend:8443"].names.addresses = ["10.0.0.2"]
         }
         #expect(found?.connectTo == "backend:8443")
         #expect(found?.overrides == [.init(host: "backend", port: 8443, addresses: ["10.0.0.2"])])
     }
 
+    @Test("An entry's addresses are those of the host that it connects to, if its pattern matches that host")
+    func connectToSamePattern() throws {
+        let found = try settings("https://api.example.com/") { options in
+            options.hosts["api.example.com"].names.connectTo = .init("api.example.com", port: 8443)
+            options.hosts["api.example.com"].names.addresses = ["10.0.0.1"]
+        }
+        #expect(found?.connectTo == "api.example.com:8443")
+        #expect(found?.overrides == [.init(host: "api.example.com", port: 8443, addresses: ["10.0.0.1"])])
+    }
+
     @Test("connectTo keeps the URL's port, puts IPv6 into brackets, and looks up no address")
     func connectToAddress() throws {
         let found = try settings("http://api.example.com:81/") { options in
-            options.hosts["*"].names.connectTo = .init("::1")
+            options.hosts["api.example.com"].names.connectTo = .init("::1")
             options.hosts["*"].names.addresses = ["10.0.0.1"]
         }
         #expect(found?.connectTo == "[::1]:81")
