@@ -87,6 +87,8 @@ final class RecordedTransfer: TransferHandler, @unchecked Sendable {
     private var sent = 0
     /// In bytes: what libcurl had room for when it asked for some of the body.
     private(set) var largestBuffer = 0
+    /// In bytes: what it received of the body at once.
+    private(set) var largestPiece = 0
     /// What a callback answers, the transfer aside.
     var verdict: (Event) -> ReceiveVerdict = { _ in .accepted }
     /// Called in `transferSettled()` with what was heard since it was last called.
@@ -133,6 +135,7 @@ final class RecordedTransfer: TransferHandler, @unchecked Sendable {
     func transferReceived(body bytes: UnsafeRawBufferPointer) -> ReceiveVerdict {
         hear(.body)
         body.append(contentsOf: bytes)
+        largestPiece = max(largestPiece, bytes.count)
         return verdict(.body)
     }
 

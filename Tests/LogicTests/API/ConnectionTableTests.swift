@@ -59,6 +59,20 @@ struct ConnectionTableTests {
         )
     }
 
+    @Test("The receive buffer is no smaller than an older libcurl needs where the server may speak HTTP/2")
+    func smallestReceiveBuffer() throws {
+        let smallest = CurlQuirks.current.forgetsHTTP2Input && CurlLibrary.hasHTTP2 ? 128 << 10 : 1 << 10
+        let options: (inout CurlOptions) -> Void = {
+            $0.connections.receiveBufferSize = 1 << 10
+            $0.hosts["one.test"].httpVersion = .http1
+            $0.hosts["large.test"].connections.receiveBufferSize = 512 << 10
+        }
+        #expect(try Self.settings("https://a.test/", options) == ["BUFFERSIZE \(smallest)"])
+        #expect(try Self.settings("https://one.test/", options) == ["BUFFERSIZE 1024"])
+        #expect(try Self.settings("http://a.test/", options) == ["BUFFERSIZE 1024"])
+        #expect(try Self.settings("https://large.test/", options) == ["BUFFERSIZE 524288"])
+    }
+
     @Test("The first host that has a property decides on all of it, and the session where none has")
     func merging() throws {
         let options: (inout CurlOptions) -> Void = {

@@ -59,7 +59,7 @@ extension CurlOptions {
 
         /// The maximum number of bytes per read from a connection: 1 KiB to 512 KiB. The default is chosen per transfer: 16 KiB for small
         /// bodies and those that a delegate or reader consumes as they arrive, 256 KiB for large ones and for downloads. With libcurl
-        /// before 8.1, it is at least 32 KiB, whatever is set, if the server may speak HTTP/2: libcurl can otherwise miss the end of a
+        /// before 8.1, it is at least 128 KiB, whatever is set, if the server may speak HTTP/2: libcurl can otherwise miss the end of a
         /// response.
         ///
         /// Up to a hundred such buffers are read before a task that is too fast for its delegate pauses. Source:
