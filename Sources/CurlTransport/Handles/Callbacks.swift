@@ -93,7 +93,7 @@ enum Callbacks {
         let tracer: TransferTracer = object(context)
         let bytes = UnsafeRawBufferPointer(start: pointer, count: size)
         // libcurl 8 reports the end of a body as an empty piece.
-        if size > 0, let kind = TransferTracer.Kind(type) { tracer.record(kind, bytes) }
+        if size > 0, let kind = TransferTracer.Kind(type) { tracer.hear(kind, bytes) }
         return 0
     }
 

@@ -41,6 +41,16 @@ package final class TransferTracer {
         self.record = record
         self.end = end
     }
+
+    /// Records what libcurl says, but for a line such as "reached easy.c:1271", with which 7.88 reports each read on a channel.
+    func hear(_ kind: Kind, _ bytes: UnsafeRawBufferPointer) {
+        if kind == .text, bytes.starts(with: "reached ".utf8), Self.namesSource(bytes) { return }
+        record(kind, bytes)
+    }
+
+    private static func namesSource(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        String(decoding: bytes, as: UTF8.self).contains("easy.c:")
+    }
 }
 
 extension TransferTracer.Kind {

@@ -12,7 +12,8 @@ extension CurlOptions {
     ///
     /// Source: [CURLOPT_DEBUGFUNCTION](https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html).
     public struct Trace: Sendable {
-        /// Whether bodies are included, as they are on the wire; the default is false. Nothing in them is redacted.
+        /// Whether bodies are included, as they are on the wire; the default is false. Nothing in them is redacted. Web sockets'
+        /// messages and the bytes of streams are never included.
         public var includesBodies = false
 
         /// Whether credentials are replaced by `<redacted>`; the default is true.
