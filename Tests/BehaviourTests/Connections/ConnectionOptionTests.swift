@@ -99,6 +99,33 @@ struct ConnectionOptionTests {
         #expect(error?.curlText?.isEmpty == false)
     }
 
+    @Test(
+        "A host's IPv4 address is tried beside its silent IPv6 address after the delay, and no earlier",
+        .enabled(if: FileManager.default.fileExists(atPath: "/proc/net/if_inet6"), "the system has no IPv6"),
+        arguments: [Duration.milliseconds(1), .seconds(60)]
+    )
+    func happyEyeballsDelay(delay: Duration) async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let deaf = try LoopbackServer(host: "::1", port: server.port, options: .deaf) { _ in .never }
+        defer { deaf.stop() }
+        let isShort = delay < .seconds(1)
+        let session = URLSession.forTest {
+            $0.curl.hosts["both.test"].names.addresses = ["::1", "127.0.0.1"]
+            $0.curl.hosts["both.test"].connections.happyEyeballsDelay = delay
+            if !isShort { $0.curl.hosts["both.test"].connections.connectTimeout = .seconds(1) }
+        }
+        defer { session.invalidateAndCancel() }
+        // The kernel completes the first one or two connections, and ignores further attempts.
+        for _ in 0..<3 {
+            #expect(await session.load(URLRequest(deaf.url("/"), timeout: 0.3)).error?.code == .timedOut)
+        }
+        let url = try #require(URL(string: "http://both.test:\(server.port)/"))
+        let result = await session.load(url)
+        #expect(result.error?.code == (isShort ? nil : .timedOut))
+        #expect(server.connectionCount == (isShort ? 1 : 0))
+    }
+
     @Test("A transfer that is too slow for too long fails")
     func lowSpeed() async throws {
         let rig = try Rig { _ in

@@ -119,6 +119,31 @@ struct HTTP2FlowControlTests {
         await neighbours.value
     }
 
+    @Test("Rates hold back what is received and what is sent over HTTP/2", arguments: ["GET", "PUT"])
+    func heldBack(method: String) async throws {
+        // At its rate the limited transfer takes minutes.
+        let content = GeneratedBody.bytes(seed: 14, length: 16 << 20)
+        let server = try LoopbackServer { $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content) }
+        defer { server.stop() }
+        let session = nginx.session {
+            $0.curl.connections.maximumReceiveRate = 100_000
+            $0.curl.connections.maximumSendRate = 100_000
+        }
+        defer { session.invalidateAndCancel() }
+        let body = method == "PUT" ? content : nil
+        let request = URLRequest(nginx.url(.plain, "/proxy/\(server.port)/"), method: method, body: body)
+        let limited = session.dataTask(with: request)
+        limited.resume()
+        let free = nginx.session()
+        defer { free.invalidateAndCancel() }
+        for _ in 0..<3 {
+            let result = await free.load(request)
+            #expect(result.error == nil && NginxHTTP2.connection(of: result.response) != nil)
+        }
+        #expect(limited.state == .running)
+        #expect(limited.countOfBytesReceived + limited.countOfBytesSent < Int64(content.count))
+    }
+
     @Test(
         "A suspended task doesn't hold up the others, and goes on where it was",
         arguments: [NginxHTTP2.Listener.plain, .tls]
