@@ -92,6 +92,7 @@ struct HandleReuseTests {
             let folded = await rig.session.load(rig.url("/folded"))
             // Newer versions of libcurl leave the space out.
             #expect(folded.text == "ok" || folded.error?.code == .badServerResponse)
+            #expect(folded.error?.localizedDescription.contains("bad argument") != true)
         }
         #expect(rig.server.requestCount == 40)
     }

@@ -98,10 +98,20 @@ enum ErrorTable {
         case (.outOfMemory, ENOMEM): .unknown
         // libcurl before 8, for a field that is too large.
         case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
-        // Also libcurl before 8, for a response whose first field begins with a space.
-        case (.badFunctionArgument, _) where failure.phase == .receiving: .badServerResponse
+        case _ where isOfFoldedFirstField(failure): .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }
+    }
+
+    /// What went wrong: libcurl's text, unless that blames the wrong side.
+    static func description(of failure: TransferFailure) -> String {
+        guard isOfFoldedFirstField(failure) else { return failure.text }
+        return "The response's head isn't valid: a space comes before its first field's name."
+    }
+
+    /// Also libcurl before 8, for a response whose first field begins with a space.
+    private static func isOfFoldedFirstField(_ failure: TransferFailure) -> Bool {
+        failure.code == .badFunctionArgument && failure.phase == .receiving
     }
 
     private static func hasBegun(_ failure: TransferFailure) -> Bool {
@@ -138,7 +148,13 @@ extension URLError {
         let verification = failure.openSSLVerification
         if verification != 0 { details[CurlErrorKey.verification] = verification }
         details[CurlErrorKey.proxyReason] = failure.proxyReason
-        self.init(ErrorTable.code(for: failure), url: url, failure.text, cause: systemError, details: details)
+        self.init(
+            ErrorTable.code(for: failure),
+            url: url,
+            ErrorTable.description(of: failure),
+            cause: systemError,
+            details: details
+        )
     }
 
     /// Whether a proxy has refused to connect to the host, and would again: an HTTP proxy's troubles (408, 429, 5xx) may pass.

@@ -125,6 +125,12 @@ struct ErrorTableTests {
     func foldedFirstField() {
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument)) == .badServerResponse)
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument, phase: .preparing)) == .unknown)
+        let text = "A libcurl function was given a bad argument"
+        let error = URLError(Self.failure(.badFunctionArgument, text: text), url: nil)
+        #expect(error.localizedDescription.contains("before its first field"))
+        #expect(error.userInfo[CurlErrorKey.text] as? String == text)
+        let own = URLError(Self.failure(.badFunctionArgument, text: text, phase: .preparing), url: nil)
+        #expect(own.localizedDescription == text)
     }
 
     @Test("libcurl writes no files, and so none is to blame where it reports that writing failed")
