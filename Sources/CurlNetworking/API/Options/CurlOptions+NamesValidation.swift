@@ -54,7 +54,7 @@ extension CurlOptions.Endpoint {
     /// Throws unless the entry's addresses are those of this host, to which its connections go. libcurl keeps addresses by the name they
     /// belong to: another host's would also reach requests to that host itself.
     fileprivate func validateLookup(as option: String, of hosts: HostPattern) throws(CurlOptionsError) {
-        guard !NameRules.isAddress(host) else {
+        guard !host.isNumericAddress else {
             throw CurlOptionsError(option, "connectTo names an address, which is not looked up.")
         }
         guard !hosts.matches(self) else { return }
