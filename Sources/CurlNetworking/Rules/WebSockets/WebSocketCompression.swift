@@ -40,10 +40,11 @@ struct WebSocketCompression: Equatable, Sendable {
     ///
     /// - Throws: A description of what the server must not answer.
     static func agreed(_ fields: [String], on offer: Offer?) throws(WebSocketRefusal) -> WebSocketCompression? {
-        // What is quoted must be a token, too (RFC 6455 §9.1), so it has no separators.
-        let extensions = fields.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
-        guard !extensions.isEmpty else { return nil }
-        var parts = extensions[0].split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
+        guard !fields.isEmpty else { return nil }
+        // Empty elements are ignored (RFC 9110 §5.6.1.2); one other is required (RFC 6455 §9.1). What is quoted must be a token, too, so it
+        // has no separators.
+        let extensions = fields.flatMap { $0.split(separator: ",") }.filter { !$0.trimmed.isEmpty }
+        var parts = (extensions.first ?? "").split(separator: ";", omittingEmptySubsequences: false).map(\.trimmed)
         guard extensions.count == 1, String(parts.removeFirst()).isEqualIgnoringASCIICase(to: name), let offer else {
             throw WebSocketRefusal("The server uses an extension that wasn't offered.")
         }

@@ -126,10 +126,22 @@ struct WebSocketHandshakeTests {
             "permessage-deflate; server_no_context_takeover; server_no_context_takeover", "permessage-deflate;", "",
             "permessage-deflate; server_no_context_takeover=", #"permessage-deflate; server_no_context_takeover=""#,
             #"permessage-deflate; server_no_context_takeover="""#, #"permessage-deflate; server_max_window_bits="1"0""#,
+            ",", " , ", "permessage-deflate,, permessage-deflate", ",;",
         ]
     )
     func refusedParameters(field: String) {
         #expect(throws: WebSocketRefusal.self) { try agreed(field) }
+    }
+
+    @Test(
+        "Empty elements of the list of extensions are ignored",
+        arguments: [
+            ["permessage-deflate,"], [",permessage-deflate"], [" ,\t, permessage-deflate ,, "],
+            ["", "permessage-deflate"], ["permessage-deflate", ","],
+        ]
+    )
+    func emptyElements(fields: [String]) throws {
+        #expect(try WebSocketCompression.agreed(fields, on: .init()) == WebSocketCompression())
     }
 
     @Test("A server that doesn't do what the offer asked for is refused")
