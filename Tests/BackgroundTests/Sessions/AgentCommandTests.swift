@@ -65,6 +65,25 @@ extension BackgroundTests {
             #expect(error.backgroundTaskCancelledReason == .userForceQuitApplication)
         }
 
+        @Test("The next program is told why its tasks ended, even if the agent is killed right after --cancel-all")
+        func killedAfterCancelAll() async throws {
+            let rig = try BackgroundRig { _ in .never }
+            defer { rig.end() }
+            let count = 20
+            let program = try await rig.readyProgram()
+            for number in 1...count { program.say("download \(rig.url("/\(number)")) \(number)") }
+            program.say("flush")
+            try await program.line(beginningWith: "flushed")
+            await program.crash()
+            #expect(try await run("--cancel-all", rig.folder.path).ending == .exit(0))
+            rig.killAgent()
+            _ = await rig.session.allTasks
+            try await rig.delegate.record.wait { $0.completions.count == count }
+            for error in rig.delegate.record.value.completions.values.flatMap({ $0 }) {
+                #expect(error?.backgroundTaskCancelledReason == .userForceQuitApplication)
+            }
+        }
+
         @Test("--cancel-all says that a folder isn't there, and makes none")
         func mistyped() async throws {
             let directory = try TemporaryDirectory()

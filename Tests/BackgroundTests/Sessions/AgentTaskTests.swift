@@ -118,6 +118,28 @@ extension BackgroundTests {
             }
         }
 
+        @Test("An agent that is killed right after a force-quit leaves the reason for it to the next one")
+        func killedAfterForceQuit() throws {
+            let server = try LoopbackServer { _ in .never }
+            defer { server.stop() }
+            let submission = try TaskSubmission.download(URLRequest(url: server.url("/")))
+            try queue.sync {
+                session.load([StoredTask(TaskRecord(submission), in: folder, batch: nil)])
+                session.forceQuit()
+                // The end of the attempt waits for this queue. If the agent were killed now:
+                #expect(session.tasks[submission.key]?.hasEnded == false)
+                let stored = try folder.readTasks()
+                session.close()
+                let record = SessionRecord(identifier: "test", settings: settings)
+                let next = AgentSession(record, in: folder, on: queue) {}
+                next.load(stored)
+                let error = try #require(next.tasks[submission.key]?.listing.ending?.error).error
+                #expect(error.code == .cancelled)
+                #expect(error.backgroundTaskCancelledReason == .userForceQuitApplication)
+                next.close()
+            }
+        }
+
         @Test("A suspended download that an earlier agent began shows how much there is of it")
         func restoredProgress() throws {
             let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:9/")))

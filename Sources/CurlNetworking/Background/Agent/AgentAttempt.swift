@@ -8,8 +8,8 @@ final class AgentAttempt: @unchecked Sendable {
     enum Stop {
         /// The task has run out of time.
         case expired
-        /// The task was cancelled: by its program, or for this reason.
-        case cancelled(URLError.BackgroundTaskCancelledReason?)
+        /// The task was cancelled.
+        case cancelled
     }
 
     let task: URLSessionTask

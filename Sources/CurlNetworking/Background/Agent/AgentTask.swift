@@ -58,20 +58,20 @@ final class AgentTask: @unchecked Sendable {
     func start() {
         guard !hasEnded else { return }
         guard let source = record.source, let name = record.nameOfSource else { return proceed() }
-        phase = .takingOver(nil)
+        phase = .takingOver
         session.takeOver(source, as: name) { [self, folder = session.folder] partial in
             tookOver(source, partial, in: folder)
         }
     }
 
-    private func proceed(cancelledBecause reason: URLError.BackgroundTaskCancelledReason? = nil) {
-        if intent.cancellation != nil { return cancel(because: reason) }
+    private func proceed() {
+        if intent.cancellation != nil { return cancel() }
         if !intent.isSuspended { begin() }
     }
 
     /// The record on disk already leads to a file that was moved, but not to one that was copied.
     private func tookOver(_ source: PartialFile, _ partial: PartialFile?, in folder: SessionFolder) {
-        guard case .takingOver(let reason) = phase else {
+        guard case .takingOver = phase else {
             // Forgotten meanwhile, perhaps along with its session.
             if let partial { folder.removeFile(partial.name) }
             return
@@ -80,7 +80,7 @@ final class AgentTask: @unchecked Sendable {
         let isMoved = partial?.name == record.nameOfSource
         stored.record.tookOver(partial)
         if partial != nil, !isMoved, save() { session.removeSource(source) }
-        proceed(cancelledBecause: reason)
+        proceed()
     }
 
     func change(to new: TaskIntent) {
@@ -117,32 +117,26 @@ final class AgentTask: @unchecked Sendable {
         guard !hasEnded, intent.cancellation == nil else { return }
         // It is complete, and its success recorded.
         if case .syncing = phase { return }
-        stored.record.submission.intent.cancellation = .discardingBody
+        stored.record.forceQuit()
         // The user is told that this is done: even if this agent is killed now, the next one must not continue the task.
         save()
-        cancel(because: .userForceQuitApplication)
+        cancel()
     }
 
-    private func cancel(because reason: URLError.BackgroundTaskCancelledReason? = nil) {
+    private func cancel() {
         let isKept = intent.cancellation == .keepingPartialFile
         switch phase {
         case .running(let attempt):
-            attempt.stop(.cancelled(reason), keepsPartialFile: isKept)
+            attempt.stop(.cancelled, keepsPartialFile: isKept)
         case .idle, .retrying:
             end(
-                cancelled(because: reason),
+                record.cancellationError,
                 resumeData: isKept ? record.resumeData : nil,
                 upload: isKept ? record.upload : nil
             )
-        case .takingOver:
-            phase = .takingOver(reason)
-        case .syncing, .ended:
+        case .takingOver, .syncing, .ended:
             break
         }
-    }
-
-    private func cancelled(because reason: URLError.BackgroundTaskCancelledReason?) -> URLError {
-        .cancelled(record.submission.request.url, because: reason)
     }
 
     func checkpoint(_ completion: @escaping @Sendable (Data?) -> Void) {
@@ -356,10 +350,10 @@ final class AgentTask: @unchecked Sendable {
         let length = attempt.task.countOfBytesReceived
         let mayRetry = failures.mayRetry(after: urlError, attempt.head, length)
         switch attempt.stop {
-        case .cancelled(let reason):
+        case .cancelled:
             let keepsFile = intent.cancellation == .keepingPartialFile
             if !keepsFile { stored.removePartialFile(of: data) }
-            end(cancelled(because: reason), resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
+            end(record.cancellationError, resumeData: keepsFile ? data : nil, upload: keepsFile ? upload : nil)
         case .expired:
             end(timedOut, file: attempt.takeIncompleteBody(), resumeData: data ?? record.resumeData, upload: upload)
         case nil where mayRetry && !isAnswered:

@@ -5,9 +5,8 @@ import Foundation
 enum AgentTaskPhase {
     /// Nothing is being transferred or will be: the task is suspended.
     case idle
-    /// The program's partial file is being moved to the session's folder. The first attempt waits for that, and so does a cancellation,
-    /// which may have this reason.
-    case takingOver(URLError.BackgroundTaskCancelledReason?)
+    /// The program's partial file is being moved to the session's folder. The first attempt waits for that, and so does a cancellation.
+    case takingOver
     case running(AgentAttempt)
     /// The network has failed; the next attempt begins at this time.
     case retrying(until: DispatchTime)

@@ -12,6 +12,9 @@ struct TaskRecord: Codable, Sendable {
     private(set) var source: PartialFile?
     /// Where an upload can be resumed, if its server has offered that.
     var upload: UploadResource?
+    /// Whether the user has force-quit the program, so that the intent's cancellation isn't the program's; nil for no. Not part of the
+    /// intent, where agents and programs of an earlier version would refuse it.
+    private var isForceQuit: Bool?
     /// How long agents have worked on the task, in seconds; limited by `timeoutIntervalForResource`.
     var elapsed: TimeInterval = 0
     /// The metrics of the attempts so far; nil once they are the ending's, and in the record of an earlier version.
@@ -29,6 +32,19 @@ struct TaskRecord: Codable, Sendable {
     mutating func noteElapsed(in session: SessionRecord) {
         let noted = session.elapsed?[submission.key.uuidString] ?? 0
         if (0...Self.longest).contains(noted) { elapsed = max(elapsed, noted) }
+    }
+
+    // MARK: - Cancellation
+
+    /// The user has ended the program's transfers.
+    mutating func forceQuit() {
+        submission.intent.cancellation = .discardingBody
+        isForceQuit = true
+    }
+
+    /// The error of the task once it is cancelled. It gives the reason if that isn't the program's.
+    var cancellationError: URLError {
+        .cancelled(submission.request.url, because: isForceQuit == true ? .userForceQuitApplication : nil)
     }
 
     // MARK: - The program's partial file
