@@ -36,9 +36,9 @@ struct TaskRecord: Codable, Sendable {
 
     // MARK: - Cancellation
 
-    /// The user has ended the program's transfers.
+    /// The user has ended the program's transfers. The program may want to continue them.
     mutating func forceQuit() {
-        submission.intent.cancellation = .discardingBody
+        submission.intent.cancellation = .keepingPartialFile
         isForceQuit = true
     }
 
