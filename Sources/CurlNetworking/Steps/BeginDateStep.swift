@@ -16,12 +16,15 @@ final class BeginDateStep: Step, @unchecked Sendable {
 
     /// Whether there is a request that the delegate could be asked about.
     private let asks: Bool
+    /// The system's clock.
+    private let now: () -> Date
     private var state = State.delayed(look: nil)
     /// The request with which the delegate replaced the task's own.
     private(set) var replacement: URLRequest?
 
-    init(asks: Bool = true) {
+    init(asks: Bool = true, now: @escaping () -> Date = Date.init) {
         self.asks = asks
+        self.now = now
     }
 
     func prepare(_ attempt: RequestAttempt, _ context: any StepContext) -> RequestVerdict {
@@ -31,8 +34,9 @@ final class BeginDateStep: Step, @unchecked Sendable {
         case .asking: return .wait
         case .delayed: break
         }
-        let remaining = context.owner.earliestBeginDate?.timeIntervalSinceNow ?? 0
-        guard remaining > 0 else { return ask(context) }
+        guard let wait = BeginDatePolicy.wait(for: context.owner.earliestBeginDate, at: now()) else {
+            return ask(context)
+        }
         do throws(TransferFailure) {
             try context.pool.loop.makeReady()
         } catch {
@@ -40,14 +44,8 @@ final class BeginDateStep: Step, @unchecked Sendable {
         }
         let look = Deadline { [unowned self, weak context] in context?.proceed(self) }
         state = .delayed(look: look)
-        context.schedule(look, after: Self.nextLook(remaining))
+        context.schedule(look, after: wait)
         return .wait
-    }
-
-    /// When to check the clock again, with `remaining` seconds to go. Loops don't notice that the system's clock has been set, which would
-    /// otherwise make the task late.
-    static func nextLook(_ remaining: TimeInterval) -> Duration {
-        Duration(timeInterval: min(remaining, 60))
     }
 
     /// Whether the date has yet to come, or to be checked.

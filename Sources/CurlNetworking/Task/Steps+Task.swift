@@ -6,7 +6,7 @@ extension Steps.Facts {
     /// - Parameter beginDate: The task's `earliestBeginDate`.
     init(_ handle: TaskHandle, _ sink: any Sink, _ consumer: Consumer, beginDate: Date?, hasOwnDelegate: Bool) {
         let settings = handle.session.settings
-        isPutOff = (beginDate?.timeIntervalSinceNow ?? 0) > 0
+        isPutOff = BeginDatePolicy.wait(for: beginDate, at: Date()) != nil
         hasDelegate = hasOwnDelegate || handle.session.hasDelegate
         needsCacheStep = handle.originalRequest.map { settings.cachePolicy(for: $0).countsWithoutCache } ?? false
         file = handle.body.file

@@ -20,10 +20,22 @@ struct BeginDateStepTests {
         #expect(rig.questions.isEmpty)
     }
 
-    @Test("A task that begins later looks at the clock each minute, in case that was set")
+    @Test("A waiting request goes by what the clock shows, forward or back, whenever it is looked at")
     func clock() {
-        #expect(BeginDateStep.nextLook(0.5) == .milliseconds(500))
-        #expect(BeginDateStep.nextLook(60 * 60 * 24) == .seconds(60))
+        var now = Date(timeIntervalSince1970: 1_700_000_000)
+        let step = BeginDateStep { now }
+        rig.earliestBeginDate = now + 60
+        #expect(rig.prepare(step).isWait)
+        rig.stop(step)
+        // The minute has passed, and the clock was set back by an hour.
+        now -= 3600 - 60
+        #expect(rig.prepare(step).isWait)
+        rig.stop(step)
+        now += 30 * 24 * 60 * 60
+        #expect(rig.prepare(step).isPass)
+        // It has begun, whatever the clock shows later.
+        now -= 30 * 24 * 60 * 60
+        #expect(rig.prepare(step).isPass)
     }
 
     @Test("A request waits as long as its begin date lies in the future, and no longer")

@@ -205,8 +205,9 @@ final class AgentTask: @unchecked Sendable {
     /// Starts the clock once the begin date is seen to have passed: the time before it doesn't count. If the clock is already running, the
     /// time-out may have changed with the program.
     private func startClock() {
-        let delay = intent.settings.earliestBeginDate?.timeIntervalSinceNow ?? 0
-        guard delay <= 0 || isTimed else { return session.timeouts.set(self, after: BeginDateStep.nextLook(delay)) }
+        if !isTimed, let wait = BeginDatePolicy.wait(for: intent.settings.earliestBeginDate, at: Date()) {
+            return session.timeouts.set(self, after: wait)
+        }
         clock.start()
         session.clockStarted(self, clock.remaining(of: session.resourceTimeout))
     }
