@@ -12,48 +12,57 @@ struct StormTests {
     private static var uploads: Int { kills > 20 ? 5 : 2 }
     private static let length: Int64 = 400_000
 
-    @Test("Every file arrives as it was sent, and every end is told")
+    @Test("Every file arrives as it was sent, and an end is told again only if no agent had learnt that it was told")
     func storm() async throws {
-        // Each body stops in the middle as long as the storm lasts.
+        // As long as the storm lasts, downloads are slow, and the server answers one upload after the other: ends are told all the time.
         let calm = Gate()
+        let answers = (1...Self.uploads).map { _ in Gate() }
         let rig = try BackgroundRig { request in
-            if request.method == "POST" { return .text("\(request.bodyLength)").after([.waitFor(calm)]) }
-            let seed = UInt64(request.path.dropFirst()) ?? 0
-            let body = LoopbackServer.Body.generated(length: Self.length, seed: seed)
+            let number = Int(request.path.drop { !$0.isNumber }) ?? 1
+            if request.method == "POST" {
+                return .text("\(request.bodyLength)").after([.waitFor(answers[number - 1])])
+            }
+            let body = LoopbackServer.Body.generated(length: Self.length, seed: UInt64(number))
             let response = LoopbackServer.Response.resource(body, for: request, etag: "a")
             return calm.isOpen ? response : response.throttled(bytesPerSecond: 200_000)
         }
         defer {
-            calm.open()
+            for gate in answers + [calm] { gate.open() }
             rig.end()
         }
-        var storm = Storm(rig, try await begin(rig))
-        for _ in 0..<Self.kills { try await storm.round() }
-        calm.open()
+        var storm = try await begin(rig)
+        let rounds = (1...Self.uploads).map { ($0 * Self.kills / (Self.uploads + 1), $0) }
+        let turns = Dictionary(rounds, uniquingKeysWith: { first, _ in first })
+        for round in 1...Self.kills {
+            guard let number = turns[round] else {
+                try await storm.strike()
+                continue
+            }
+            answers[number - 1].open()
+            try await storm.waitForEnd(of: "u\(number)")
+            // Right after the delegate was told.
+            if number.isMultiple(of: 2) { storm.killAgent() } else { try await storm.replaceProgram() }
+        }
+        for gate in answers + [calm] { gate.open() }
         let names = (1...Self.downloads).map { "d\($0)" } + (1...Self.uploads).map { "u\($0)" }
-        await storm.waitForEnds(names.count)
-        #expect(Set(storm.told) == Set(names.map { "completed \($0) ok" }))
+        let ends = try await storm.finish(names.count)
+        #expect(ends == Set(names.map { StormProgram.End(task: $0, result: "ok") }))
         checkFiles(rig)
-        let program = storm.program
-        program.say("finish")
-        _ = await program.ending()
-        program.closeInput()
         rig.waitForAgentToEnd()
         #expect(rig.stateFiles == [])
     }
 
     /// Has a program begin all downloads and uploads, none of which may be lost from then on.
-    private func begin(_ rig: BackgroundRig) async throws -> ChildProcess {
-        let program = try rig.program()
-        try await program.line(beginningWith: "ready")
+    private func begin(_ rig: BackgroundRig) async throws -> Storm {
+        let program = StormProgram(try rig.program())
         for number in 1...Self.downloads { program.say("download \(rig.url("/\(number)")) d\(number)") }
         for number in 1...Self.uploads {
             let file = try rig.directory.file("u\(number)", length: Self.length, seed: UInt64(100 + number))
-            program.say("upload \(rig.url("/")) \(file.path)")
+            program.say("upload \(rig.url("/u\(number)")) \(file.path)")
         }
-        let count = Self.downloads + Self.uploads
-        try await rig.waitForLog { $0.components(separatedBy: ": task ").count > count }
-        return program
+        program.say("flush")
+        try await program.wait { $0.isFlushed }
+        return Storm(rig, program)
     }
 
     /// Whether all that was received and sent is as it should be.
@@ -69,50 +78,152 @@ struct StormTests {
     }
 }
 
-/// What happens to programs, agents and connections, in random order.
+/// What happens to programs, agents and connections, in random order, and what the programs are told meanwhile.
 private struct Storm {
     private let rig: BackgroundRig
     /// The one that runs now.
-    private(set) var program: ChildProcess
-    /// The ends that it and those before it were told.
-    private(set) var told: [String] = []
+    private var program: StormProgram
+    /// The tasks' numbers, by name.
+    private let numbers: [String: Int]
+    /// What the programs before it were told.
+    private var told: Set<StormProgram.End> = []
+    /// The tasks of whose ends they were told, and an agent had learnt that before the present program began: it must not be told again.
+    private var acknowledged: Set<String> = []
+    /// How many agents the program has lost. After the eighth it would give up; an upload's turn may take some, too.
+    private var lostAgents = 0
+    private static let maximumLosses = 5
     private var generator = SeededGenerator(seed: 14)
 
-    init(_ rig: BackgroundRig, _ program: ChildProcess) {
+    /// - Parameter program: Has begun all tasks.
+    init(_ rig: BackgroundRig, _ program: StormProgram) {
         (self.rig, self.program) = (rig, program)
+        numbers = program.said.numbers
     }
 
     /// Kills the program or the agent, or resets the connections.
-    mutating func round() async throws {
+    mutating func strike() async throws {
         switch Int.random(in: 0..<5, using: &generator) {
-        case 0, 1:
-            program.kill()
-            told += await completions()
-            program = try rig.program()
-            told += await completions(until: "ready")
-        case 2, 3:
-            rig.killAgent()
-        default:
+        case 0:
             rig.server.resetConnections()
+        case 1, 2:
+            if lostAgents < Self.maximumLosses { killAgent() } else { try await replaceProgram() }
+        case 3:
+            try await replaceProgram()
+        default:
+            try await waitForAcknowledgements()
+            try await replaceProgram()
         }
     }
 
-    /// Returns when so many ends were told; perhaps all were, to programs that were killed.
-    mutating func waitForEnds(_ count: Int) async {
-        while Set(told).count < count {
-            guard let line = await program.line() else { break }
-            if line.hasPrefix("completed") { told.append(line) }
+    /// Returns once the program has been told of the task's end.
+    func waitForEnd(of task: String) async throws {
+        try await program.wait { $0.ends.contains { $0.task == task } }
+    }
+
+    /// Returns once an agent has learnt of all ends that the program has been told of so far.
+    private func waitForAcknowledgements() async throws {
+        let ended = program.said.ends.compactMap { numbers[$0.task] }
+        try await rig.wait { [rig] in !ended.contains(where: rig.hasRecord) }
+    }
+
+    mutating func killAgent() {
+        rig.killAgent()
+        lostAgents += 1
+    }
+
+    /// Kills the program, and starts the next.
+    mutating func replaceProgram() async throws {
+        program.kill()
+        await checkEnds()
+        // The agent may still have an acknowledgement to read. If it is killed before that, the next program is told again.
+        acknowledged = Set(told.map(\.task).filter { !rig.hasRecord(ofTask: numbers[$0] ?? 0) })
+        program = StormProgram(try rig.program())
+        lostAgents = 0
+        try await program.wait { $0.isReady }
+    }
+
+    /// Has the program finish once all `count` ends have been told; what they were.
+    mutating func finish(_ count: Int) async throws -> Set<StormProgram.End> {
+        try await program.wait { [told] in told.union($0.ends).count >= count }
+        program.say("finish")
+        await checkEnds()
+        return told
+    }
+
+    /// Waits for the program's own end, and looks at what it was told.
+    private mutating func checkEnds() async {
+        let ends = await program.lastWords().ends
+        let tasks = Set(ends.map(\.task))
+        #expect(tasks.count == ends.count, "A program was told twice")
+        #expect(tasks.isDisjoint(with: acknowledged), "A program was told what an agent knew to have been told")
+        told.formUnion(ends)
+    }
+}
+
+/// A program, and what it has said so far.
+private final class StormProgram: Sendable {
+    /// A task's end, as its delegate was told.
+    struct End: Hashable {
+        let task: String
+        /// `ok`, or an error's code.
+        let result: String
+    }
+
+    struct Output {
+        var isReady = false
+        var isFlushed = false
+        /// The numbers of the tasks that it has begun, by name.
+        var numbers: [String: Int] = [:]
+        var ends: [End] = []
+        var isOver = false
+
+        mutating func note(_ line: String) {
+            let words = line.split(separator: " ").map(String.init)
+            switch words.first {
+            case "ready": isReady = true
+            case "flushed": isFlushed = true
+            case "resumed": numbers[words[1]] = Int(words[2])
+            case "completed": ends.append(End(task: words[1], result: words[2]))
+            default: break
+            }
         }
     }
 
-    /// What the program says to its end or up to a line, each end at most once.
-    private func completions(until end: String? = nil) async -> [String] {
-        var lines: [String] = []
-        while let line = await program.line() {
-            if let end, line.hasPrefix(end) { break }
-            if line.hasPrefix("completed") { lines.append(line) }
+    private let process: ChildProcess
+    private let output = Watched(Output())
+
+    init(_ process: ChildProcess) {
+        self.process = process
+        Task { [output] in
+            while let line = await process.line() { output.update { $0.note(line) } }
+            output.update { $0.isOver = true }
         }
-        #expect(Set(lines).count == lines.count)
-        return lines
+    }
+
+    deinit {
+        process.closeInput()
+    }
+
+    var said: Output { output.value }
+
+    /// Throws if it ends before `condition` holds.
+    func wait(until condition: @escaping @Sendable (Output) -> Bool) async throws {
+        try await output.wait { $0.isOver || condition($0) }
+        guard condition(said) else { throw UnexpectedEnd(expected: "more lines") }
+    }
+
+    func say(_ line: String) {
+        process.say(line)
+    }
+
+    func kill() {
+        process.kill()
+    }
+
+    /// All that it has said, once it has ended.
+    func lastWords() async -> Output {
+        _ = await process.ending()
+        try? await output.wait { $0.isOver }
+        return said
     }
 }

@@ -24,8 +24,16 @@ extension BackgroundRig {
     }
 
     func record(ofTask number: Int) -> String? {
-        let name = stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(number)-") }
-        return name.flatMap { try? String(contentsOf: sessions.appendingPathComponent($0), encoding: .utf8) }
+        nameOfRecord(ofTask: number).flatMap {
+            try? String(contentsOf: sessions.appendingPathComponent($0), encoding: .utf8)
+        }
+    }
+
+    /// Whether the task has a record of its own, as it has from its end until an agent learns that a program was told.
+    func hasRecord(ofTask number: Int) -> Bool { nameOfRecord(ofTask: number) != nil }
+
+    private func nameOfRecord(ofTask number: Int) -> String? {
+        stateFiles.first { $0.hasSuffix(".task") && $0.contains("/\(number)-") }
     }
 
     /// Returns when `condition` holds; looks whenever a file changes in the state's folder. Throws when the test's time is over.
