@@ -88,7 +88,7 @@ struct Authentication {
 
     /// What a challenger has refused since it last accepted something, whatever realms it has named.
     private struct Refusals {
-        /// How many answers to challenges it refused.
+        /// How many answers to challenges it refused, except by Negotiate.
         var count = 0
         var credentials: [AuthenticationScheme: Set<Credential>] = [:]
     }
@@ -125,6 +125,9 @@ struct Authentication {
         max(failures[space] ?? 0, refusals[space.challenger]?.count ?? 0)
     }
 
+    /// Whether the space is one of Negotiate, and an answer in it was refused.
+    func hasRefusedTicket(_ space: ProtectionSpace) -> Bool { space.scheme == .negotiate && failures[space] != nil }
+
     enum Verdict { case ask, sendAgain }
 
     /// What was sent has been challenged again. If the nonce was stale, the same credential is sent again; otherwise it is refused.
@@ -155,7 +158,8 @@ struct Authentication {
         refused[space, default: []].insert(sent.use.credential)
         if !sent.isAhead {
             failures[space, default: 0] += 1
-            refusals[challenger, default: Refusals()].count += 1
+            // Negotiate shows a ticket, whatever the credential: no password was refused.
+            if space.scheme != .negotiate { refusals[challenger, default: Refusals()].count += 1 }
             noteRefusal(of: sent.use.credential, by: challenger, space.scheme)
         }
         if sent.use.isShared { spaces.forget(sent.use.credential, for: space) }

@@ -195,6 +195,8 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         guard let offer = challenged.offers.first else { return deliverChallenge(context) }
         let space = challenged.challenger.space(of: offer)
         guard state?.rejected.contains(space) == false else { return skipOffer(context) }
+        // Another credential would show the same ticket.
+        if challenged.offers.count > 1, state?.hasRefusedTicket(space) == true { return skipOffer(context) }
         state?.challenged?.progress = .waitingForTurn(space)
         if let use = knownUse(for: space, context) { return answer(with: use, context) }
         self.context = context
@@ -328,20 +330,22 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         else { return }
         switch answer.disposition {
         case .useCredential:
-            guard let object = answer.credential, let use = use(of: object, for: space) else {
-                return deliverChallenge(context)
-            }
+            guard let object = answer.credential else { return deliverChallenge(context) }
+            guard let use = use(of: object, for: space) else { return giveUp(space.scheme, context) }
             self.answer(with: use, storing: use.isShared ? object : nil, context)
         case .performDefaultHandling:
-            if let proposed { return self.answer(with: proposed, context) }
-            // Programs often don't know these schemes, and the server also offers Basic.
-            if space.scheme.isOfConnection { skipOffer(context) } else { deliverChallenge(context) }
+            if let proposed { self.answer(with: proposed, context) } else { giveUp(space.scheme, context) }
         case .cancelAuthenticationChallenge:
             context.fail(.cancelled(context.request?.url))
         case .rejectProtectionSpace:
             state?.rejected.insert(space)
             skipOffer(context)
         }
+    }
+
+    /// There is no credential for a scheme. Programs often don't know the schemes of connections, and the challenger also offers Basic.
+    private func giveUp(_ scheme: AuthenticationScheme, _ context: any StepContext) {
+        if scheme.isOfConnection { skipOffer(context) } else { deliverChallenge(context) }
     }
 
     /// Sends the request again with the credential.

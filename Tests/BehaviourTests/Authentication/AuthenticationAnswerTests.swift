@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlTransport
 import Foundation
 import CurlNetworkingLoopbackServer
 import TestSupport
@@ -104,6 +105,33 @@ struct AuthenticationAnswerTests {
         }
         #expect(result.response?.statusCode == 200)
         #expect(delegate.challenges.value.count == 3)
+    }
+
+    @Test(
+        "A delegate that knows only a password gets in by Basic, though Negotiate is offered first",
+        arguments: [#"Negotiate, Basic realm="vault""#, #"Negotiate, NTLM, Basic realm="vault""#]
+    )
+    func onePassword(offers: String) async throws {
+        let (result, delegate, shown) = try await Self.result(offers) { $0.answer(.useCredential, .right()) }
+        #expect(result.response?.statusCode == 200)
+        let first = delegate.challenges.value.first?.space.authenticationMethod
+        #expect(first == (CurlLibrary.hasNegotiate ? NSURLAuthenticationMethodNegotiate : first))
+        let last = try #require(delegate.challenges.value.last)
+        #expect(last.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
+        #expect(last.challenge.previousFailureCount == (offers.contains("NTLM") && CurlLibrary.hasNTLM ? 1 : 0))
+        #expect(shown.last == Guard.token())
+    }
+
+    @Test(
+        "A delegate that gives its password only while nothing was refused gets in by Basic",
+        .enabled(if: CurlLibrary.hasNegotiate)
+    )
+    func onePasswordOnce() async throws {
+        let (result, _, _) = try await Self.result(#"Negotiate, Basic realm="vault""#) { asked in
+            let isFirst = asked.challenge.previousFailureCount == 0
+            asked.answer(isFirst ? .useCredential : .cancelAuthenticationChallenge, isFirst ? .right() : nil)
+        }
+        #expect(result.response?.statusCode == 200)
     }
 
     /// Without a ticket, libcurl sends nothing for it, but does what it would with one.
