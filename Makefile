@@ -154,7 +154,8 @@ setup-build:
 
 setup-test:
 	@.ci/install libcurl4-openssl-dev pkg-config nginx-light openssl vsftpd squid-openssl dante-server microsocks \
-		python3-websockets python3-aiohttp python3-aiosmtpd redis-server valgrind jq
+		python3-websockets python3-aiohttp python3-aiosmtpd redis-server valgrind jq \
+		krb5-kdc krb5-admin-server krb5-user python3-gssapi
 
 setup-deployment: setup-test
 	@.ci/install debootstrap iproute2

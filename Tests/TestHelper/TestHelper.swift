@@ -21,6 +21,7 @@ struct TestHelper {
         case "load": try await LoadCommands.load(arguments)
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)
+        case "negotiate": await NegotiateCommand.run(arguments)
         case "trace": await TraceCommand.run(arguments)
         case "idle": await IdleCommand.run(arguments)
         case "held": await HeldCommand.run(arguments)

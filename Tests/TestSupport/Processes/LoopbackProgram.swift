@@ -9,12 +9,14 @@ package enum LoopbackProgram {
     /// - Parameters:
     ///   - package: The Debian package that has to be installed.
     ///   - directory: The server's own; nil if it needs none.
+    ///   - environment: Added to this process's.
     ///   - command: The program's command line for these ports; the first word is its path. Asked again for other ports if another program
     ///     has taken one of them meanwhile.
     package static func start(
         _ package: String,
         in directory: TemporaryDirectory? = nil,
         ports count: Int = 1,
+        environment: [String: String] = [:],
         _ command: ([Int]) throws -> [String]
     ) throws -> (ports: [Int], process: ChildProcess) {
         for _ in 0..<5 {
@@ -26,8 +28,8 @@ package enum LoopbackProgram {
                 )
             }
             guard Set(ports).count == count else { continue }
-            let arguments = ["sh", directory?.url.path ?? ""] + words
-            let process = try ChildProcess(["sh", "-c", script] + arguments, mergesErrors: true)
+            let watched = ["sh", "-c", script, "sh", directory?.url.path ?? ""] + words
+            let process = try ChildProcess(watched, environment: environment, mergesErrors: true)
             if ports.allSatisfy({ waitForListener($0, process) }) { return (ports, process) }
         }
         throw ChildProcess.Failure(description: "\(package) doesn't listen")
