@@ -84,39 +84,6 @@ extension BackgroundTests {
             }
         }
 
-        @Test(
-            "A download that --cancel-all has ended can be continued, even if the agent is killed right after it",
-            arguments: [false, true]
-        )
-        func continuedAfterCancelAll(isKilled: Bool) async throws {
-            let gate = Gate()
-            let body = LoopbackServer.Body.generated(length: 200_000, seed: 3)
-            let rig = try BackgroundRig { request in
-                if request.header("Range") != nil { return .resource(body, for: request, etag: "a") }
-                return .pieces([.body(body[0..<100_000]), .waitFor(gate), .body(body[100_000..<200_000])])
-                    .headers(["ETag": "\"a\"", "Accept-Ranges": "bytes"])
-            }
-            defer { rig.end() }
-            let program = try await rig.readyProgram()
-            program.say("download \(rig.url("/")) one")
-            try await program.line(beginningWith: "wrote one 100000")
-            try await rig.wait { rig.record(ofTask: 1)?.contains("\"resumeData\"") == true }
-            await program.crash()
-            #expect(try await run("--cancel-all", rig.folder.path).ending == .exit(0))
-            if isKilled { rig.killAgent() }
-            _ = await rig.session.allTasks
-            try await rig.delegate.record.wait { $0.completions[1] != nil }
-            let error = try #require(rig.delegate.record.value.completions[1]?.first ?? nil)
-            #expect(error.backgroundTaskCancelledReason == .userForceQuitApplication)
-            let data = try #require(error.downloadTaskResumeData)
-            let again = rig.session.downloadTask(withResumeData: data)
-            again.resume()
-            try await rig.delegate.success(of: again)
-            #expect(rig.delegate.body(of: again) == GeneratedBody.bytes(seed: 3, length: 200_000))
-            #expect(rig.server.requests.last?.header("Range") == "bytes=100000-")
-            try await rig.finish()
-        }
-
         @Test("--cancel-all says that a folder isn't there, and makes none")
         func mistyped() async throws {
             let directory = try TemporaryDirectory()

@@ -18,8 +18,7 @@ public enum CurlBackgroundAgent {
     }
 
     /// Cancels all transfers of the background session that `configuration` describes, whichever program is attached to it, as when a user
-    /// force-quits a program. They end with `URLError.cancelled`: `URLError.backgroundTaskCancelledReason` gives the reason, and the
-    /// error's resume data, if there is any, serves to continue.
+    /// force-quits a program. They end with `URLError.cancelled`, and `URLError.backgroundTaskCancelledReason` gives the reason.
     ///
     /// Does nothing if no agent is running and there are no transfers. Throws `URLError` if the agent can't be reached.
     public static func cancelAllTasks(of configuration: URLSessionConfiguration) async throws {

@@ -36,9 +36,9 @@ struct TaskRecord: Codable, Sendable {
 
     // MARK: - Cancellation
 
-    /// The user has ended the program's transfers. The program may want to continue them.
+    /// The user has ended the program's transfers.
     mutating func forceQuit() {
-        submission.intent.cancellation = .keepingPartialFile
+        submission.intent.cancellation = .discardingBody
         isForceQuit = true
     }
 
