@@ -122,7 +122,6 @@ static inline CURLcode clibcurl_message_result(const CURLMsg *message) {
 static const long CLIBCURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
 static const long CLIBCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
 static const long CLIBCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
-static const long CLIBCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 
 // An enumeration's case in older headers, a macro in newer ones (8.14 has it so): Swift gives the two different types.
 static const long CLIBCURL_USESSL_ALL = (long)CURLUSESSL_ALL;

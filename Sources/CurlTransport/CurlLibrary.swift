@@ -69,9 +69,7 @@ package enum CurlLibrary {
     /// Whether it records when a request's last byte was sent.
     static let reportsRequestSent = version >= CurlVersion(8, 10)
 
-    /// Whether it speaks NTLM, and Negotiate (Kerberos).
     package static let hasNTLM = clibcurl_version_info().pointee.features & CURL_VERSION_NTLM != 0
-    package static let hasNegotiate = clibcurl_version_info().pointee.features & CURL_VERSION_SPNEGO != 0
 
     package static let hasUnixSockets = clibcurl_version_info().pointee.features & CURL_VERSION_UNIX_SOCKETS != 0
 

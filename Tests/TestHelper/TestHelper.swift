@@ -22,6 +22,7 @@ struct TestHelper {
         case "metrics": await MetricsCommand.run(arguments)
         case "authenticate": await AuthenticateCommand.run(arguments)
         case "negotiate": await NegotiateCommand.run(arguments)
+        case "negotiate-beside": await NegotiateCommand.runBeside(arguments)
         case "trace": await TraceCommand.run(arguments)
         case "idle": await IdleCommand.run(arguments)
         case "held": await HeldCommand.run(arguments)

@@ -57,12 +57,13 @@ extension ConnectionPool {
         multiplexes: Bool
     ) {
         let reuse = multiplexes && !admission.hasOverdue(at: ticket) ? TransferOptions.Reuse.awaited : .possible
+        let needsHTTP1 = options.connectionAuthentication != nil
         options.reuse =
             switch choice {
             case .any: reuse
             // If one idle HTTP/1.1 connection is dead, the others may be, too; a multiplexed one is known to be dead, and isn't chosen
             // again.
-            case .new: multiplexes && !plan.hasPriorKnowledge ? reuse : .none
+            case .new: multiplexes && !plan.hasPriorKnowledge && !needsHTTP1 ? reuse : .none
             case .own: .none
             }
         guard plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none else { return }

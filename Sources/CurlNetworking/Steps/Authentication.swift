@@ -17,8 +17,8 @@ struct Authentication {
         /// For Basic, the URL that was challenged; nil for a credential of the session's.
         var url: URL?
 
-        /// Whether nothing else may use its connection. Some servers authenticate connections even with Negotiate, and libcurl lets any
-        /// other request use those.
+        /// Whether nothing else may use its connection. Some servers authenticate connections even with Negotiate, of which libcurl knows
+        /// nothing.
         var ownsConnection: Bool { space.scheme == .negotiate && !isShared }
 
         /// Whether it goes with CONNECT, and not with the request.
@@ -42,6 +42,14 @@ struct Authentication {
         var digest: DigestChallenge?
     }
 
+    /// The token with which the next request answers Negotiate.
+    enum Token {
+        case missing
+        case underway(TokenRequest)
+        /// Sent once, and only in its space.
+        case made(String, ProtectionSpace)
+    }
+
     /// A response with a challenge, waiting for its answer.
     struct Challenged {
         /// How far the search for a credential for the first offer has got.
@@ -54,11 +62,13 @@ struct Authentication {
             case lookingUp(ProtectionSpace)
             /// The default handling uses what is proposed. The sender retains the session as long as an answer is wanted.
             case asking(ProtectionSpace, proposed: Use?, ChallengeSender)
+            /// There is a credential, and the token that goes with it is being made.
+            case makingToken
 
             /// The space being asked about or waited for.
             var space: ProtectionSpace? {
                 switch self {
-                case .trying: nil
+                case .trying, .makingToken: nil
                 case .waitingForTurn(let space), .lookingUp(let space), .asking(let space, _, _): space
                 }
             }
@@ -102,7 +112,8 @@ struct Authentication {
     /// The credential set for the proxy, which libcurl sends with CONNECT.
     var tunnelCredential: Credential?
     var challenged: Challenged?
-    /// Spaces that the delegate has rejected.
+    var token = Token.missing
+    /// Spaces that the delegate has rejected, or for which no token can be made.
     var rejected: Set<ProtectionSpace> = []
     /// How many answers to challenges were refused.
     private var failures: [ProtectionSpace: Int] = [:]
@@ -297,10 +308,15 @@ struct Authentication {
         case .ntlm where use.space.party == .proxy:
             options.removeHeader(field)
             options.proxy.authentication = ProxyAuthentication(.ntlm, user: user, password: password)
-        case .negotiate, .ntlm:
+        case .ntlm:
             options.removeHeader(field)
             options.credentials = (user, password)
-            options.connectionAuthentication = use.space.scheme == .ntlm ? .ntlm : .negotiate
+            options.connectionAuthentication = .ntlm
+        case .negotiate:
+            options.connectionAuthentication = .negotiate
+            guard case .made(let token, use.space) = token else { return nil }
+            self.token = .missing
+            options.replaceHeaders([HeaderField(name: field, value: "Negotiate \(token)")])
         }
         return Sent(use: use, isAhead: isAhead)
     }

@@ -11,9 +11,11 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     private weak var context: (any StepContext)?
     /// Whether libcurl doesn't speak HTTP on the connection, and so can't do a handshake that authenticates it.
     private let isForChannel: Bool
+    private let tokens: TokenRequest.Source
 
-    init(isForChannel: Bool = false) {
+    init(isForChannel: Bool = false, tokens: @escaping TokenRequest.Source = TokenRequest.kerberos) {
         self.isForChannel = isForChannel
+        self.tokens = tokens
     }
 
     // MARK: - Requests
@@ -26,14 +28,41 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     /// The credential that `request` would be sent to the server with, as far as it comes from this step.
     func credential(for request: URLRequest, hasOwnField: Bool, _ context: any StepContext) -> Credential? {
+        use(for: request, hasOwnField: hasOwnField, context)?.credential
+    }
+
+    private func use(
+        for request: URLRequest,
+        hasOwnField: Bool,
+        _ context: any StepContext
+    ) -> Authentication.Use? {
         guard let coordinator = context.session.existingAuthenticationCoordinator, let url = request.url,
             let origin = Origin(url)
         else { return nil }
-        if let use = state?.uses[.server], use.space.origin == origin, use.extends(to: url) { return use.credential }
+        if let use = state?.uses[.server], use.space.origin == origin, use.extends(to: url) { return use }
         guard !hasOwnField, url.credential == nil else { return nil }
         return coordinator.withSpaces { spaces in
-            spaces.space(for: url, of: Challenger(party: .server, origin: origin)).flatMap { spaces[$0]?.credential }
+            guard let space = spaces.space(for: url, of: Challenger(party: .server, origin: origin)),
+                let known = spaces[space]
+            else { return nil }
+            return Authentication.Use(space: space, credential: known.credential, isShared: true)
         }
+    }
+
+    /// Makes the token of a request that is sent with Negotiate: it has its place, and tokens don't last long.
+    func complete(_ context: any StepContext) -> CompletionVerdict {
+        guard !isForChannel, let request = context.request else { return .pass }
+        let hasOwnField = request.value(forHTTPHeaderField: "Authorization") != nil
+        guard let use = use(for: request, hasOwnField: hasOwnField, context), use.space.scheme == .negotiate,
+            state?.rejected.contains(use.space) != true
+        else { return .pass }
+        switch state?.token {
+        case .made(_, use.space): return .pass
+        case .underway: return .wait
+        case .missing, .made, nil: break
+        }
+        makeToken(for: use, request, context) { _ in context.proceed(self) }
+        return .wait
     }
 
     /// Adds the credentials known for the request's destination.
@@ -367,8 +396,43 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
         }
         state?.uses[use.space.party] = use
         leaveCoordinator(context)
+        guard use.space.scheme == .negotiate else { return sendAgain(context) }
+        state?.challenged?.progress = .makingToken
+        // While the response is held: without a token, another scheme may do, or it is the task's.
+        makeToken(for: use, challenged.request, context) { isMade in
+            guard self.state?.challenged?.held === challenged.held else { return }
+            if isMade { self.sendAgain(context) } else { self.skipOffer(context) }
+        }
+    }
+
+    private func sendAgain(_ context: any StepContext) {
+        guard let challenged = state?.challenged else { return }
         state?.challenged = nil
         context.release(challenged.held, .follow(challenged.request))
+    }
+
+    /// Makes the token for a use of Negotiate's, and calls `completion` on the loop. If that isn't possible, the use is forgotten.
+    private func makeToken(
+        for use: Authentication.Use,
+        _ request: URLRequest,
+        _ context: any StepContext,
+        _ completion: @escaping (_ isMade: Bool) -> Void
+    ) {
+        let making = TokenRequest(for: use.space.origin) { token in
+            self.state?.token = token.map { .made($0, use.space) } ?? .missing
+            if token == nil { self.forget(use, context) }
+            completion(token != nil)
+        }
+        if state == nil { state = Authentication() }
+        state?.token = .underway(making)
+        making.start(from: tokens, within: context.session.settings.idleTimeout(for: request), context)
+    }
+
+    private func forget(_ use: Authentication.Use, _ context: any StepContext) {
+        state?.uses[use.space.party] = nil
+        state?.rejected.insert(use.space)
+        guard use.isShared else { return }
+        context.session.authenticationCoordinator.withSpaces { $0.forget(use.credential, for: use.space) }
     }
 
     /// There is no credential: the challenge becomes the task's response or, if it refused a tunnel, its failure.
@@ -380,6 +444,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     }
 
     func stop(_ context: any StepContext) {
+        if case .underway(let making) = state?.token { making.stop(context) }
         let sender = state?.challenged?.progress.sender
         leaveCoordinator(context)
         sender?.withdraw()

@@ -48,6 +48,8 @@ final class ReplayStep: Step, @unchecked Sendable {
 extension TransferOptions {
     /// - Parameter isSingle: Whether the request is repeated only by the step, if at all.
     fileprivate mutating func limitSends(isSingle: Bool) {
+        // A server takes a token once, so each repetition needs another.
+        if connectionAuthentication == .negotiate, !authenticatesInSteps { return maximumSends = 1 }
         maximumSends = ReplayPolicy.maximumSends(method, isSingle: isSingle, takesSeveral: authenticatesInSteps)
     }
 }

@@ -11,7 +11,7 @@ import Glibc
 final class WorkThreads: @unchecked Sendable {
     typealias Work = @Sendable () -> Void
 
-    /// For work that may block indefinitely: the program's streams and storages, and other processes. Everything runs at once.
+    /// For work that may block indefinitely: the program's streams and storages, other processes, and Kerberos. Everything runs at once.
     static let blocking = WorkThreads(limit: .max)
     /// For files in the module's directories. Most of that work is short, and many threads doing it at once would wait for each other, as
     /// for a directory's lock.

@@ -10,10 +10,11 @@ package struct TransferOptions: EasyOptions, Sendable {
         case chunked
     }
 
-    /// An authentication scheme that takes several requests, which libcurl sends over HTTP/1.1, and that authenticates the connection.
+    /// An authentication scheme with which servers may authenticate the connection, over HTTP/1.1.
     package enum ConnectionAuthentication: Sendable, Equatable {
+        /// libcurl takes several requests for it.
         case ntlm
-        /// With the process's Kerberos tickets.
+        /// `headers` have the answer, which a server takes once.
         case negotiate
     }
 
@@ -49,7 +50,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     private var sharedHeaders: HeaderList?
     package var body = Body.none
     package var connectionAuthentication: ConnectionAuthentication?
-    /// User name and password for the server: for `connectionAuthentication`, or else sent preemptively as Basic (RFC 7617).
+    /// User name and password for the server: for NTLM, or else sent preemptively as Basic (RFC 7617).
     package var credentials: (user: String, password: String)?
     /// The codings that libcurl offers unless `headers` already has `Accept-Encoding`; nil for none. libcurl decodes none in any case.
     package var acceptEncoding: String?
@@ -95,7 +96,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     /// Whether libcurl sends the request several times, to authenticate in steps. Through a proxy's tunnel, it isn't sent before the tunnel
     /// is open.
     package var authenticatesInSteps: Bool {
-        connectionAuthentication != nil || proxy.authentication != nil && !proxy.usesTunnel
+        connectionAuthentication == .ntlm || proxy.authentication != nil && !proxy.usesTunnel
     }
 
     /// The host and port to ask an HTTP proxy for a tunnel to, with the host as written in the URL; nil for no tunnel.
@@ -165,25 +166,22 @@ package struct TransferOptions: EasyOptions, Sendable {
         if speaksHTTP2WithoutTLS {
             easy.sharing.priorKnowledge = versionOverride == .joinsPriorKnowledge ? .joins : .begins
         }
-        switch connectionAuthentication {
-        case .ntlm:
+        if connectionAuthentication == .ntlm {
             try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NTLM)
             if let (user, password) = credentials {
                 try NTLMCredentials(user: user, password: password)
                     .apply(to: easy, user: CURLOPT_USERNAME, password: CURLOPT_PASSWORD)
             }
-        case .negotiate: try easy.set(CURLOPT_HTTPAUTH, CLIBCURL_AUTH_NEGOTIATE)
-        case nil: break
         }
-        // libcurl keeps one authentication state for each connection, which concurrent requests would share.
+        // A connection has one authentication state, which concurrent requests would share.
         if connectionAuthentication != nil { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         try proxy.apply(to: easy)
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
         // To libcurl, a HEAD with a body is an upload, and it waits for a response body: the handler ends the transfer after the head.
-        // Connection authentication continues past that, so it sends HEAD without the body.
-        let isHead = method == "HEAD" && (!sendsBody || connectionAuthentication != nil)
+        // NTLM continues past that, so it sends HEAD without the body.
+        let isHead = method == "HEAD" && (!sendsBody || connectionAuthentication == .ntlm)
         if isHead { return try easy.set(CURLOPT_NOBODY, true) }
         if sendsBody {
             try easy.set(CURLOPT_UPLOAD, true)

@@ -120,6 +120,8 @@ struct AuthenticationAnswerTests {
         #expect(last.space.authenticationMethod == NSURLAuthenticationMethodHTTPBasic)
         #expect(last.challenge.previousFailureCount == (offers.contains("NTLM") && CurlLibrary.hasNTLM ? 1 : 0))
         #expect(shown.last == Guard.token())
+        // Without a ticket there is nothing to send for Negotiate.
+        if !offers.contains("NTLM") { #expect(shown == [nil, Guard.token()]) }
     }
 
     @Test(
@@ -132,31 +134,6 @@ struct AuthenticationAnswerTests {
             asked.answer(isFirst ? .useCredential : .cancelAuthenticationChallenge, isFirst ? .right() : nil)
         }
         #expect(result.response?.statusCode == 200)
-    }
-
-    /// Without a ticket, libcurl sends nothing for it, but does what it would with one.
-    @Test(
-        "A credential for one task alone has a connection that no other task gets, by Negotiate as well",
-        arguments: [URLCredential.Persistence.none, .forSession]
-    )
-    func ownConnection(persistence: URLCredential.Persistence) async throws {
-        let server = try Guard.basic("Negotiate")
-        defer { server.stop() }
-        let delegate = DecidingDelegate(onChallenge: { asked in
-            asked.challenge.previousFailureCount == 0
-                ? asked.answer(.useCredential, .right(persistence)) : asked.answer(.performDefaultHandling, nil)
-        })
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        #expect(await session.load(server.url("/")).response?.statusCode == 401)
-        #expect(await session.load(URLRequest(server.url("/"), method: "HEAD")).response?.statusCode == 401)
-        let connections = server.requests.map(\.connection)
-        if persistence == .none {
-            // Each task's first request is on the connection that is kept.
-            #expect(connections.first == 1 && connections.count(where: { $0 == 1 }) == 2 && server.connectionCount == 3)
-        } else {
-            #expect(server.connectionCount == 1)
-        }
     }
 
     @Test("The answer may come later, from anywhere, and only the first counts")

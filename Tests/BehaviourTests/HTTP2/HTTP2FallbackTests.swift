@@ -25,23 +25,6 @@ struct HTTP2FallbackTests {
         }
     }
 
-    /// Without a ticket, libcurl sends nothing for it, but does what it would with one.
-    @Test("Negotiate goes out over HTTP/1.1, since libcurl can't keep apart those that share a connection")
-    func negotiate() async throws {
-        let nginx = try NginxHTTP2.shared()
-        let delegate = DecidingDelegate(onChallenge: { asked in
-            let isNew = asked.status == 401 && asked.challenge.previousFailureCount == 0
-            isNew ? asked.answer(.useCredential, .right()) : asked.answer(.performDefaultHandling, nil)
-        })
-        let session = nginx.session(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let last = await session.load(nginx.url(.tls, "/kerberos/")).response
-        let first = delegate.challenges.value.lazy.compactMap { $0.challenge.failureResponse as? HTTPURLResponse }.first
-        #expect(first?.statusCode == 401 && last?.statusCode == 401)
-        #expect(first?.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0")
-        #expect(last?.value(forHTTPHeaderField: "X-Protocol") == "HTTP/1.1")
-    }
-
     @Test("A response that is broken off by a demand for HTTP/1.1 fails, and isn't continued by another")
     func brokenOff() async throws {
         let server = try Server(.breakingOff)

@@ -63,9 +63,11 @@ package final class NginxHTTP2: Sendable {
                 auth_basic_user_file \(site.passwords.path);
             }
             location /kerberos/ {
+                default_type text/plain;
                 add_header X-Protocol $server_protocol always;
                 add_header WWW-Authenticate Negotiate always;
-                return 401;
+                if ($http_authorization !~ "^Negotiate .") { return 401; }
+                return 200 "open over $server_protocol";
             }
             """
         return """

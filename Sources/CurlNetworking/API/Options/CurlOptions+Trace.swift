@@ -44,7 +44,7 @@ extension CurlOptions {
 public struct CurlTraceEvent: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of events.
     public enum Kind: Sendable, Hashable, CaseIterable {
-        /// One of libcurl's messages, on one line.
+        /// One of libcurl's messages, or why a Kerberos token couldn't be made, on one line.
         case text
         /// A line of a received head, or of an FTP server's reply; an empty line ends a head.
         case headerIn

@@ -3,7 +3,7 @@ import Foundation
 
 /// The ways to authenticate, the strongest first.
 enum AuthenticationScheme: Sendable, Hashable, CaseIterable {
-    /// Kerberos (RFC 4559), done by libcurl if it was built with support for it.
+    /// Kerberos (RFC 4559), if libcurl was built with support for it.
     case negotiate
     /// RFC 7616.
     case digest

@@ -39,6 +39,7 @@ enum ReservedOptions {
             "The session answers challenges itself: give a credential to the delegate or the storage.",
             words("HTTPAUTH PROXYAUTH USERPWD USERNAME PASSWORD XOAUTH2_BEARER NETRC NETRC_FILE")
         ),
+        ("This module makes Kerberos tokens itself.", words("GSSAPI_DELEGATION SERVICE_NAME")),
         (
             "The session must know which servers are not verified: curl.hosts[…].trustsAnyCertificate.",
             words("SSL_VERIFYPEER SSL_VERIFYHOST")

@@ -1,7 +1,7 @@
 import CurlTransport
 
-/// An authentication that libcurl conducts itself, in several requests and responses on one connection (NTLM, Negotiate). Only the last
-/// response is the request's own. Loop only.
+/// An authentication by NTLM, which libcurl conducts itself, in several requests and responses on one connection. Only the last response is
+/// the request's own. Loop only.
 struct CurlAuthentication {
     private let schemes: [AuthenticationParty: AuthenticationScheme]
     /// The latest response to libcurl's own requests: the request's, if libcurl doesn't continue.
@@ -10,12 +10,12 @@ struct CurlAuthentication {
 
     init(of options: TransferOptions) {
         var schemes: [AuthenticationParty: AuthenticationScheme] = [:]
-        if let scheme = options.connectionAuthentication { schemes[.server] = scheme == .ntlm ? .ntlm : .negotiate }
+        if options.connectionAuthentication == .ntlm { schemes[.server] = .ntlm }
         if !options.proxy.usesTunnel, options.proxy.authentication?.scheme == .ntlm { schemes[.proxy] = .ntlm }
         self.schemes = schemes
     }
 
-    /// A server and a proxy take one or two each, Kerberos perhaps more. libcurl would continue for ever.
+    /// A server and a proxy take one or two each. libcurl would continue for ever.
     var hasTooManyRounds: Bool { rounds > 10 }
 
     /// Whether libcurl answers the response with `head` itself, and another follows. The head is kept, in case none does.

@@ -1,8 +1,9 @@
 """A web server that lets in whoever shows a Kerberos ticket (RFC 4559), with the library "gssapi": PORT.
 
-It answers with the client's name, the request's method, the length of its body, and its connection's number. Below /connection, a
-ticket lets in all later requests on the connection; elsewhere each request needs one, and none is taken twice. Below /closed, none is
-taken. With the query "basic" it also lets in the user "user" with the password "secret".
+It answers with the client's name, the request's method, the length of its body, and the numbers of the connections on which it was
+asked for this path so far. Below /connection, a ticket lets in all later requests on the connection; elsewhere each request needs one,
+and none is taken twice. Below /closed, none is taken. Below /leaving, the connection's third request is read and never answered: the
+connection is closed. With the query "basic" it also lets in the user "user" with the password "secret".
 """
 import asyncio
 import base64
@@ -11,6 +12,8 @@ import sys
 import gssapi
 
 connections = 0
+# By path.
+asked = {}
 
 
 def show(field):
@@ -31,6 +34,7 @@ async def serve(reader, writer):
     connections += 1
     number = connections
     known = None
+    requests = 0
     while True:
         try:
             lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
@@ -40,6 +44,8 @@ async def serve(reader, writer):
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
         body = await reader.readexactly(int(fields.get("content-length", "0")))
         path, _, query = target.partition("?")
+        asked.setdefault(path, []).append(str(number))
+        requests += 1
         shown = fields.get("authorization", "")
         name = known if path.startswith("/connection") else None
         extra = ""
@@ -51,9 +57,12 @@ async def serve(reader, writer):
         if name is None:
             basic = ', Basic realm="vault"' if query == "basic" else ""
             extra = f"WWW-Authenticate: Negotiate{basic}\r\n"
-        text = f"{name} {method} {len(body)} on {number}" if name else "closed"
+        if path.startswith("/leaving") and requests == 3:
+            return writer.close()
+        text = f"{name} {method} {len(body)} on {' '.join(asked[path])}" if name else "closed"
         status = "200 OK" if name else "401 Unauthorized"
-        writer.write(f"HTTP/1.1 {status}\r\n{extra}Content-Length: {len(text)}\r\n\r\n{text}".encode())
+        sent = "" if method == "HEAD" else text
+        writer.write(f"HTTP/1.1 {status}\r\n{extra}Content-Length: {len(text)}\r\n\r\n{sent}".encode())
         await writer.drain()
 
 
