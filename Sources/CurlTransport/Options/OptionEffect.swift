@@ -62,10 +62,7 @@ extension NamedOption {
 
     /// Options with an effect on the exchange that work while connecting, or for which nothing is lost if a channel ignores them.
     package static let forChannelToo = words(
-        """
-        ACCEPT_ENCODING EGDSOCKET GSSAPI_DELEGATION HAPROXYPROTOCOL HAPROXY_CLIENT_IP HTTP_CONTENT_DECODING RANDOM_FILE
-        SERVICE_NAME
-        """
+        "ACCEPT_ENCODING EGDSOCKET HAPROXYPROTOCOL HAPROXY_CLIENT_IP HTTP_CONTENT_DECODING RANDOM_FILE"
     )
 
     /// Prefixes of the names of further such options: TLS, and FTP, which no channel speaks.
