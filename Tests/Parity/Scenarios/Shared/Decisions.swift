@@ -111,6 +111,19 @@ let authentication = Topic("authentication") {
     .promised("the response to a challenge that was answered is not the task's.", by: page) {
         $0.count("didReceive response") == 1 && $0.has("didReceive data", ["body": "“welcome”"])
     }
+    Scenario("Negotiate and Basic, with one password for both") { stage in
+        let server = try stage.serve { request in
+            request.header("Authorization") == "Basic dXNlcjpzZWNyZXQ="
+                ? .text("welcome")
+                : .text("who?", status: 401).header("WWW-Authenticate", "Negotiate, Basic realm=\"here\"")
+        }
+        let decider = Decider(stage)
+        decider.onChallenge = { _ in (.useCredential, credential) }
+        try await decider.run { $0.dataTask(with: server.url("/")) }
+    }
+    .promised("the response to a challenge that was answered is not the task's.", by: page) {
+        $0.count("didReceive response") == 1 && $0.has("didReceive data", ["body": "“welcome”"])
+    }
     Scenario("nobody answers: the 401 is the response") { stage in
         let server = try stage.serve(basic)
         await stage.load(server.url("/"))
