@@ -59,6 +59,8 @@ final class WebSocketExchange: Sendable {
     private enum Phase {
         case connecting
         case open
+        /// The connection has ended, and the end is told.
+        case disconnected
         /// The error with which everything fails from now on.
         case ended(any Error)
     }
@@ -85,6 +87,14 @@ final class WebSocketExchange: Sendable {
         var wasClosedByServer = false
 
         var isOpen: Bool { if case .open = phase { true } else { false } }
+
+        /// Whether messages and the end wait: the program has suspended the task, and doesn't want to close.
+        var isSuspended: Bool {
+            switch phase {
+            case .connecting, .open: closing == nil && owner?.isSuspended == true
+            case .disconnected, .ended: false
+            }
+        }
 
         /// The error with which everything fails; nil before the end.
         var error: (any Error)? { if case .ended(let error) = phase { error } else { nil } }
@@ -243,7 +253,10 @@ final class WebSocketExchange: Sendable {
     /// Returns false if there is no open connection to tell.
     func close(_ closing: WebSocketClosing) -> Bool {
         let (isOpen, owner) = state.withLock { state -> (Bool, (any WebSocketExchangeOwner)?) in
-            if case .ended = state.phase { return (true, nil) }
+            switch state.phase {
+            case .disconnected, .ended: return (true, nil)
+            case .connecting, .open: break
+            }
             guard state.closing == nil else { return (state.isOpen, state.owner) }
             state.closing = closing
             // The server's values stay, if its frame arrived first.
@@ -254,13 +267,16 @@ final class WebSocketExchange: Sendable {
         return isOpen
     }
 
-    /// The program has suspended or resumed the task, or its end is about to be told. A suspended task hands out no messages, unless it is
-    /// to be closed.
+    /// The program has suspended or resumed the task.
     func suspensionChanged() {
+        var isSuspended = false
         handOver(using: nil) { state in
             // Asked with the lock held: whichever thread is last finds the last intent.
-            state.inbox.setPaused(state.closing == nil && state.owner?.isSuspended == true)
+            isSuspended = state.isSuspended
+            state.inbox.setPaused(isSuspended)
         }
+        // The connection may have ended meanwhile.
+        if !isSuspended { owner?.webSocketExchangeChanged() }
     }
 
     // MARK: - Handing over
@@ -380,10 +396,25 @@ final class WebSocketExchange: Sendable {
         if let delivery = Self.hand(result, to: waiter, owner) { atEndOfRound(delivery) }
     }
 
-    /// The close handshake is complete.
-    func tellClosed(_ closing: WebSocketClosing) {
-        state.withLock { $0.wasClosedByServer = true }
-        owner?.tell(.closedWebSocket(code: closing.status, reason: closing.reason))
+    /// The connection has ended, with the server's close frame or without. Hands out the messages that receivers wait for, and tells the
+    /// delegate of the close. While the task is suspended, does nothing and returns false; `webSocketExchangeChanged()` follows.
+    func disconnect(_ closing: WebSocketClosing?) -> Bool {
+        let deliveries = state.withLock { state -> [Delivery]? in
+            if state.isSuspended { return nil }
+            if state.isOpen { state.phase = .disconnected }
+            state.inbox.setPaused(false)
+            var deliveries: [Delivery] = []
+            while let handOver = state.handOver() {
+                if let delivery = handOver.delivery { deliveries.append(delivery) }
+            }
+            if let closing {
+                state.wasClosedByServer = true
+                state.owner?.tell(.closedWebSocket(code: closing.status, reason: closing.reason))
+            }
+            return deliveries
+        }
+        for delivery in deliveries ?? [] { delivery() }
+        return deliveries != nil
     }
 
     /// Takes over callers that a connection left without a result. They get the task's.

@@ -14,7 +14,7 @@ protocol WebSocketExchangeOwner: AnyObject, Sendable {
     /// Runs `action` once the response that opens the web socket may be shown, which is when its cookies are stored. Loop.
     func whenShown(_ action: @escaping () -> Void)
 
-    /// Loop.
+    /// Loop. May be called with a lock held.
     func tell(_ event: TaskEvent)
 
     /// Whether the program has suspended the task. Called with a lock held.

@@ -74,9 +74,8 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
         heads.setPaused(isPaused)
         switch state {
         case .awaitingResponse: heads.channel?.setReading(!isPaused)
-        case .ended: reportEnd()
-        // Pings are answered, and the exchange hands out no messages.
-        case .open: break
+        // The exchange knows of it already.
+        case .open, .ended: break
         case .idle, .connecting, .answered, .opening, .over: break
         }
     }
@@ -100,7 +99,6 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     func exchangeChanged() {
         switch state {
         case .open(let connection): connection.proceed()
-        // The program may want to close.
         case .ended: reportEnd()
         case .idle, .connecting, .awaitingResponse, .answered, .opening, .over: break
         }
@@ -273,17 +271,16 @@ extension WebSocketTransfer: WebSocketConnectionOwner {
         reportEnd()
     }
 
-    /// Called when the connection has ended, and while it is `.ended` when the task is resumed, or to be closed.
+    /// Called when the connection has ended, and then whenever the exchange has changed: the task may have been resumed.
     private func reportEnd() {
         guard case .ended(let ending, let failure) = state else { return }
-        guard !heads.isPaused || exchange.isClosing else {
+        let closing: WebSocketClosing? = if case .closed(let closing) = ending { closing } else { nil }
+        guard exchange.disconnect(closing) else {
             // Nothing is left to be done at the host.
             return delegate.transferLeftConnection(self)
         }
-        exchange.suspensionChanged()
         switch ending {
-        case .closed(let closing):
-            exchange.tellClosed(closing)
+        case .closed:
             finish(nil)
         case .failed:
             finish(ending.error(at: request.url))

@@ -10,7 +10,7 @@ struct WebSocketOrderTests {
     /// Stands in for the task, with its mailbox.
     private final class Owner: WebSocketExchangeOwner {
         let notes = Watched<[String]>([])
-        let suspension = Watched(false)
+        private let suspension = Watched(false)
         private let mailbox = Mutex(Mailbox())
 
         var announcesWebSocket: Bool { true }
@@ -40,6 +40,10 @@ struct WebSocketOrderTests {
             }
         }
 
+        func setSuspended(_ isSuspended: Bool) {
+            suspension.update { $0 = isSuspended }
+        }
+
         func note(_ text: String) { notes.update { $0.append(text) } }
     }
 
@@ -64,13 +68,13 @@ struct WebSocketOrderTests {
     }
 
     private func setSuspended(_ isSuspended: Bool) {
-        owner.suspension.update { $0 = isSuspended }
+        owner.setSuspended(isSuspended)
         exchange.suspensionChanged()
     }
 
     /// The connection has ended, with or without the server's close frame.
     private func end(isClosed: Bool) {
-        if isClosed { exchange.tellClosed(WebSocketClosing(1000)) }
+        #expect(exchange.disconnect(isClosed ? WebSocketClosing(1000) : nil))
         exchange.end(URLError(.networkConnectionLost), isCancelled: false) { $0() }
         owner.post(.completed)
     }
@@ -130,10 +134,10 @@ struct WebSocketOrderTests {
         setSuspended(true)
         receiveAll()
         arrive("m0", "m1")
+        #expect(!exchange.disconnect(nil))
         #expect(exchange.close(WebSocketClosing(1000)))
         owner.deliver()
         #expect(owner.notes.value == ["opened"])
-        exchange.suspensionChanged()
         end(isClosed: true)
         owner.deliver()
         #expect(owner.notes.value == ["opened", "m0", "m1", "closed", "not received", "completed"])
