@@ -257,6 +257,7 @@ extension WebSocketConnectionRig: WebSocketExchangeOwner {
         return false
     }
     func deliverCalls() {}
+    func releaseMessages() {}
     func whenShown(_ action: @escaping () -> Void) { action() }
     func tell(_ event: TaskEvent) {}
     var announcesWebSocket: Bool { false }

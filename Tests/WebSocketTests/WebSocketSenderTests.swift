@@ -25,6 +25,7 @@ struct WebSocketSenderTests {
             }
             for body in bodies { body() }
         }
+        func releaseMessages() {}
         func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) {}
     }

@@ -152,12 +152,44 @@ struct WebSocketSuspensionTests {
         #expect(try await other.receiveText() == "m0")
     }
 
-    @Test("A handler that suspends the task gets no message, even if it asks for one at once")
-    func suspendedByHandler() async throws {
+    @Test(
+        "A delegate that suspends the task when it hears that the web socket is open gets no message, though all have arrived"
+    )
+    func suspendedWhenOpen() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { Self.messages + [.frame(.close(1000)), .close] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate { _, task in task.suspend() }
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        session.delegateQueue.isSuspended = true
+        let task = session.webSocketTask(with: server.webSocketURL())
+        delegate.noteMessages(of: task)
+        task.resume()
+        // Fails when the task is over; a Swift task needs no queue for that.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        session.delegateQueue.isSuspended = false
+        try await delegate.opening()
+        await session.passDelegateQueue()
+        #expect(delegate.events == [.opened(nil)])
+        #expect(task.state == .suspended)
+        task.resume()
+        let end: [Event] = [.closed(1000, reason: ""), .noted("no more"), .completed(nil)]
+        #expect(try await delegate.completion() == [.opened(nil)] + Self.notes + end)
+    }
+
+    @Test(
+        "A handler that suspends the task gets no message, even if it asks for one at once",
+        arguments: [false, true]
+    )
+    func suspendedByHandler(isClosed: Bool) async throws {
         let gate = Gate()
         let texts = (0..<100).map { "m\($0)" }
         let rig = try WebSocketRig { event in
-            if case .opened = event { [.waitFor(gate)] + texts.map { .frame(.text($0)) } } else { [] }
+            guard case .opened = event else { return [] }
+            let close: [LoopbackServer.Step] = isClosed ? [.frame(.close(1000)), .close] : []
+            return [.waitFor(gate)] + texts.map { .frame(.text($0)) } + close
         }
         defer { rig.stop() }
         let (task, delegate) = (rig.task, rig.delegate)
@@ -172,8 +204,9 @@ struct WebSocketSuspensionTests {
         }
         receive()
         gate.open()
-        try await delegate.wait { $0 == .noted("m99 false") }
-        #expect(delegate.events == [.opened(nil)] + texts.map { .noted("\($0) false") })
+        if isClosed { try await delegate.completion() } else { try await delegate.wait { $0 == .noted("m99 false") } }
+        let end: [Event] = isClosed ? [.closed(1000, reason: ""), .completed(nil)] : []
+        #expect(delegate.events == [.opened(nil)] + texts.map { .noted("\($0) false") } + end)
     }
 }
 

@@ -26,6 +26,8 @@ struct Mailbox {
     /// What a call hands the program.
     enum CallKind {
         case result
+        /// A web socket's message. If the task is suspended, and its end is next, it waits with that.
+        case message
         /// The error of a web socket that is over; comes after all results.
         case failure
     }
@@ -157,9 +159,18 @@ struct Mailbox {
     private var hasDueMessage: Bool {
         switch messages.first {
         case .question(.willCache): hasNoBody
+        case .call(.message, _): !holdsMessages
         case .some: true
         case nil: false
         }
+    }
+
+    /// Whether a web socket's messages wait: the task is suspended but not cancelled, and its end is next.
+    private var holdsMessages: Bool {
+        guard isBodyHeld, state != .discarded else { return false }
+        if case .completed = lastMessages.last { return true }
+        if case .event(.closedWebSocket) = lastMessages.first { return true }
+        return false
     }
 
     /// The same for the messages of the end.
@@ -309,7 +320,7 @@ extension Mailbox.Message {
     fileprivate var isLast: Bool {
         switch self {
         case .completed, .call(.failure, _), .event(.closedWebSocket): true
-        case .event, .question, .disposition, .partDisposition, .resumeData, .call(.result, _), .end, .progress: false
+        case .event, .question, .disposition, .partDisposition, .resumeData, .call, .end, .progress: false
         }
     }
 

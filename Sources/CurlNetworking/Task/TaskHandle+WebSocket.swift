@@ -17,6 +17,10 @@ extension TaskHandle: WebSocketExchangeOwner {
         changesDelivery { $0.mailbox.post(.call(kind, body)) }
     }
 
+    func releaseMessages() {
+        update { $0.mailbox.isBodyHeld = false }
+    }
+
     var announcesWebSocket: Bool { delegates.webSocket != nil }
 
     /// Ends the exchange with the task's `outcome`: nothing more can be sent. Loop.

@@ -47,6 +47,7 @@ struct MailboxTests {
         case .question(.willCache): "will cache"
         case .resumeData: "resume data"
         case .call(.result, _): "call"
+        case .call(.message, _): "message"
         case .call(.failure, _): "failed call"
         case .completed: "completed"
         case .end: "step"
@@ -122,6 +123,39 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == names)
         #expect(mailbox.change { $0.post(.call(.failure) {}) } == true)
         #expect(Self.take(&mailbox) == ["failed call"])
+    }
+
+    @Test("While the task is suspended, messages of a web socket wait if its end is next, and only then")
+    func suspendedWebSocket() {
+        var mailbox = Mailbox()
+        mailbox.isBodyHeld = true
+        mailbox.change { $0.post(.call(.message) {}) }
+        mailbox.change { $0.post(.call(.result) {}) }
+        #expect(Self.take(&mailbox) == ["message", "call"])
+        mailbox.change { $0.post(.call(.message) {}) }
+        mailbox.change { $0.post(.event(.closedWebSocket(code: 1000, reason: Data()))) }
+        #expect(Self.take(&mailbox) == [])
+        mailbox.change { $0.post(.completed) }
+        #expect(Self.take(&mailbox) == [])
+        #expect(mailbox.change { $0.isBodyHeld = false })
+        #expect(Self.take(&mailbox) == ["message", "closed web socket", "completed"])
+        // The program can't resume a task that is over.
+        mailbox.isBodyHeld = true
+        #expect(mailbox.change { $0.post(.call(.message) {}) } == true)
+        mailbox.change { $0.post(.call(.failure) {}) }
+        #expect(Self.take(&mailbox) == ["message", "failed call"])
+    }
+
+    @Test("Messages of a suspended web socket no longer wait when it is cancelled")
+    func discardedSuspendedWebSocket() {
+        var mailbox = Mailbox()
+        mailbox.isBodyHeld = true
+        mailbox.post(.call(.message) {})
+        mailbox.post(.event(.closedWebSocket(code: 1000, reason: Data())))
+        mailbox.post(.completed)
+        let discarded = mailbox.discard()
+        #expect(discarded.schedules)
+        #expect(Self.take(&mailbox) == ["message", "completed"])
     }
 
     @Test("A cancelled web socket's delegate isn't told that it is closed, but its handlers that they failed")

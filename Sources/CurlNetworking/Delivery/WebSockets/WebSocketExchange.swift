@@ -127,7 +127,8 @@ final class WebSocketExchange: Sendable {
             with error: any Error
         ) -> [Delivery] {
             receivers.compactMap { receiver, message in
-                WebSocketExchange.hand(message.map { .success($0) } ?? .failure(error), to: receiver, owner)
+                let result = message.map { Result<_, any Error>.success($0) } ?? .failure(error)
+                return WebSocketExchange.hand(result, to: receiver, owner, as: .message)
             }
         }
 
@@ -135,7 +136,7 @@ final class WebSocketExchange: Sendable {
         mutating func handOver() -> HandOver? {
             guard let (taken, receiver) = inbox.match() else { return nil }
             return HandOver(
-                delivery: WebSocketExchange.hand(.success(taken.message), to: receiver, owner),
+                delivery: WebSocketExchange.hand(.success(taken.message), to: receiver, owner, as: .message),
                 makesRoom: taken.makesRoom,
                 mayBeFollowed: inbox.hasReceivers
             )
@@ -185,7 +186,8 @@ final class WebSocketExchange: Sendable {
             case .wait:
                 return (nil, nil)
             case .taken(let taken):
-                return (Self.hand(.success(taken.message), to: receiver, owner), taken.makesRoom ? owner : nil)
+                let delivery = Self.hand(.success(taken.message), to: receiver, owner, as: .message)
+                return (delivery, taken.makesRoom ? owner : nil)
             case .cancelled:
                 return (Self.hand(.failure(CancellationError()), to: receiver, owner), nil)
             case .over:
@@ -254,7 +256,7 @@ final class WebSocketExchange: Sendable {
     func close(_ closing: WebSocketClosing) -> Bool {
         let (isOpen, owner) = state.withLock { state -> (Bool, (any WebSocketExchangeOwner)?) in
             switch state.phase {
-            case .disconnected, .ended: return (true, nil)
+            case .disconnected, .ended: return (true, state.owner)
             case .connecting, .open: break
             }
             guard state.closing == nil else { return (state.isOpen, state.owner) }
@@ -263,8 +265,10 @@ final class WebSocketExchange: Sendable {
             if state.closeCode == nil { (state.closeCode, state.closeReason) = (closing.status, closing.reason) }
             return (state.isOpen, state.owner)
         }
-        if isOpen { owner?.webSocketExchangeChanged() }
-        return isOpen
+        guard isOpen else { return false }
+        owner?.releaseMessages()
+        owner?.webSocketExchangeChanged()
+        return true
     }
 
     /// The program has suspended or resumed the task.
@@ -286,11 +290,12 @@ final class WebSocketExchange: Sendable {
     private static func hand<Value>(
         _ result: Result<Value, any Error>,
         to waiter: Waiter<Value>,
-        _ owner: (any WebSocketExchangeOwner)?
+        _ owner: (any WebSocketExchangeOwner)?,
+        as kind: Mailbox.CallKind = .result
     ) -> Delivery? {
         let body: Delivery = { waiter.resume(result) }
         guard waiter.isHandler, let owner else { return body }
-        let kind: Mailbox.CallKind = if case .failure = result { .failure } else { .result }
+        let kind = if case .failure = result { Mailbox.CallKind.failure } else { kind }
         guard owner.addCall(kind, body) else { return nil }
         return { owner.deliverCalls() }
     }
@@ -407,6 +412,7 @@ final class WebSocketExchange: Sendable {
             while let handOver = state.handOver() {
                 if let delivery = handOver.delivery { deliveries.append(delivery) }
             }
+            // With the lock held, so that what receivers ask for next finds it in the mailbox.
             if let closing {
                 state.wasClosedByServer = true
                 state.owner?.tell(.closedWebSocket(code: closing.status, reason: closing.reason))

@@ -24,6 +24,7 @@ struct WebSocketExchangeTests {
             return true
         }
         func deliverCalls() {}
+        func releaseMessages() {}
         func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) {}
 

@@ -21,6 +21,7 @@ struct WebSocketOrderTests {
             return false
         }
         func deliverCalls() {}
+        func releaseMessages() { mailbox.withLock { $0.isBodyHeld = false } }
         func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) { post(.event(event)) }
         func post(_ message: Mailbox.Message) { mailbox.withLock { $0.post(message) } }
@@ -42,6 +43,7 @@ struct WebSocketOrderTests {
 
         func setSuspended(_ isSuspended: Bool) {
             suspension.update { $0 = isSuspended }
+            mailbox.withLock { $0.isBodyHeld = isSuspended }
         }
 
         func note(_ text: String) { notes.update { $0.append(text) } }
@@ -125,6 +127,35 @@ struct WebSocketOrderTests {
         setSuspended(false)
         owner.deliver()
         #expect(owner.notes.value == ["opened", "m0", "m1", "m2"])
+    }
+
+    @Test(
+        "A task that its delegate suspends within didOpenWithProtocol tells nothing more until it is resumed, even if it is over",
+        arguments: [true, false]
+    )
+    func overWhenOpen(isClosed: Bool) {
+        receiveAll()
+        exchange.opened(nil)
+        arrive("m0", "m1")
+        end(isClosed: isClosed)
+        owner.deliver { setSuspended(true) }
+        #expect(owner.notes.value == ["opened"])
+        setSuspended(false)
+        owner.deliver()
+        let end = (isClosed ? ["closed"] : []) + ["not received", "completed"]
+        #expect(owner.notes.value == ["opened", "m0", "m1"] + end)
+    }
+
+    @Test("A suspended task that is over tells the rest when the program wants to close it")
+    func overAndClosing() {
+        receiveAll()
+        exchange.opened(nil)
+        arrive("m0", "m1")
+        end(isClosed: true)
+        owner.deliver { setSuspended(true) }
+        #expect(exchange.close(WebSocketClosing(1000)))
+        owner.deliver()
+        #expect(owner.notes.value == ["opened", "m0", "m1", "closed", "not received", "completed"])
     }
 
     @Test("A task that the program suspends and wants to close hands out what had arrived, when the end is told")
