@@ -1,4 +1,5 @@
 import CCurlNetworkingLibcurl
+import CCurlNetworkingLinux
 import Glibc
 
 /// The libcurl linked into this process: its initialisation, version and features.
@@ -13,6 +14,7 @@ package enum CurlLibrary {
     /// False if libcurl could not be initialised (out of memory).
     private static let initialized: Bool = {
         keepOpenSSLAtExit()
+        forgetUntrustedVariables()
         let succeeded = CurlMemory.initializeCurl() == CURLE_OK
         // If the program had OpenSSL register an exit handler before us, this one still runs first, having been registered last: the loops
         // stop before OpenSSL frees what they use.
@@ -30,6 +32,15 @@ package enum CurlLibrary {
         let noExitHandler: UInt64 = 0x0008_0000  // OPENSSL_INIT_NO_ATEXIT
         guard let function = dlsym(nil, "OPENSSL_init_crypto") else { return }
         _ = unsafeBitCast(function, to: Initialize.self)(noExitHandler, nil)
+    }
+
+    /// Removes variables that libcurl would obey even in a process with more rights than its user: it appends TLS keys to the file that
+    /// `SSLKEYLOGFILE` names, and reaches a DNS server over HTTPS through the others' proxy. No option keeps it from that.
+    private static func forgetUntrustedVariables() {
+        let names = [
+            "SSLKEYLOGFILE", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY",
+        ]
+        for name in names where getenv(name) != nil && secure_getenv(name) == nil { unsetenv(name) }
     }
 
     /// Ignores SIGPIPE if the process still has the default action, which would kill it: with `CURLOPT_NOSIGNAL` libcurl leaves SIGPIPE to
