@@ -109,6 +109,28 @@ struct CachePolicyTests {
         #expect(rig.server.requestCount == 0)
     }
 
+    @Test("With a cache, only-if-cached fails a GET for which nothing is stored, and otherwise is sent like any field")
+    func onlyIfCached() async throws {
+        let rig = try Rig(Self.server("max-age=1000"))
+        defer { rig.stop() }
+        func load(_ method: String, _ body: Data? = nil) async -> HandlerResult {
+            await rig.session.load(
+                URLRequest(rig.url("/"), method: method, headers: ["Cache-Control": "only-if-cached"], body: body)
+            )
+        }
+        #expect(await load("GET").error?.code == .resourceUnavailable)
+        let download = URLRequest(rig.url("/"), headers: ["Cache-Control": "only-if-cached"])
+        let error = await #expect(throws: URLError.self) { _ = try await rig.session.download(for: download) }
+        #expect(error?.code == .resourceUnavailable)
+        #expect(rig.server.requestCount == 0)
+        #expect(await load("GET", Data("body".utf8)).text == "1")
+        #expect(await load("POST").text == "2")
+        #expect(await rig.session.load(rig.url("/")).text == "3")
+        #expect(await load("GET").text == "3")
+        let received = rig.server.requests.map { $0.header("Cache-Control") }
+        #expect(received == ["only-if-cached", "only-if-cached", nil])
+    }
+
     @Test("Without a cache, only-if-cached is sent like any field")
     func onlyIfCachedWithout() async throws {
         let rig = try Rig(Self.server("max-age=1000")) { $0.urlCache = nil }

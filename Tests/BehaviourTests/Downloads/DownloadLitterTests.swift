@@ -77,7 +77,7 @@ struct DownloadLitterTests {
         #expect(directory.content == [])
     }
 
-    @Test("A download that times out leaves no file behind")
+    @Test("A download that times out, and can't be resumed for want of a validator, leaves no file behind")
     func timedOut() async throws {
         let result = await session.download(URLRequest(server.url("/"), timeout: 0.5))
         #expect(result.error?.code == .timedOut)

@@ -148,6 +148,8 @@ struct ConnectivityTests {
         #expect(error.code == .timedOut)
         let cause = error.userInfo[NSUnderlyingErrorKey] as? URLError
         #expect(cause?.code == .cannotConnectToHost)
+        let metrics = try await delegate.metrics()
+        #expect(metrics.transactionMetrics.count == 1, "the last attempt, with which the task ends")
     }
 
     @Test("The idle time-out doesn't run while a task waits, and an attempt's time-out isn't the task's")

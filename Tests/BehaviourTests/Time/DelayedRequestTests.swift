@@ -95,6 +95,21 @@ struct DelayedRequestTests {
         #expect(rig.server.connectionCount == 0)
     }
 
+    @Test("A task that waits for its begin date takes no place at its host")
+    func noPlace() async throws {
+        let rig = try Rig {
+            .text($0.path)
+        } configure: {
+            $0.useOneConnection()
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/later"))
+        task.earliestBeginDate = .distantFuture
+        task.resume()
+        #expect(await rig.session.load(rig.url("/now")).text == "/now")
+        #expect(rig.server.requests.map(\.path) == ["/now"])
+    }
+
     @Test("The first of several answers about a delayed request counts")
     func severalAnswers() async throws {
         let delegate = TimelineDelegate(onDelayedRequest: { _, answer in

@@ -59,4 +59,20 @@ struct UploadExpectTests {
         #expect(rig.server.requests.map(\.path) == ["/", "/second", "/", "/second", "/", "/second"])
         #expect(rig.server.requests.map(\.bodyLength) == [0, 0, 0, 0, 0, 0])
     }
+
+    @Test(
+        "An answer before the body is begun closes the connection, and only a 417 comes without its own body",
+        arguments: [200, 413, 417]
+    )
+    func closed(status: Int) async throws {
+        let rig = try Rig(answering: .atHead) { _ in .text("the answer", status: status) }
+        defer { rig.stop() }
+        for count in 1...2 {
+            let result = await rig.session.load(request(rig.url("/")))
+            #expect(result.response?.statusCode == status)
+            #expect(result.text == (status == 417 ? "" : "the answer"))
+            #expect(rig.server.connectionCount == count)
+        }
+        #expect(rig.server.requests.map(\.bodyLength) == [0, 0])
+    }
 }
