@@ -177,6 +177,30 @@ struct ProxyTunnelTests {
     }
 
     @Test(
+        "A 407 from a tunnel is a response, and has no body only if the proxy hasn't asked for credentials that are set",
+        arguments: [nil, "user"],
+        [false, true]
+    )
+    func serversChallenge(user: String?, asks: Bool) async throws {
+        let answer = "HTTP/1.1 407 X\r\nProxy-Authenticate: Basic realm=x\r\nContent-Length: 4\r\n\r\nbody"
+        let proxy = try ScriptedProxy(throughTunnel: answer) { request in
+            guard asks, request.header("Proxy-Authorization") != Guard.token() else { return nil }
+            return .text("closed", status: 407).header("Proxy-Authenticate", #"Basic realm="gate""#)
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let settings = proxy.settings(tunnel: true, user: user, password: user.map { _ in "secret" })
+        let session = URLSession.through(settings, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let result = await session.load("http://a.example/")
+        #expect(result.error == nil)
+        #expect(result.response?.statusCode == 407)
+        #expect(result.text == (user != nil && !asks ? "" : "body"))
+        #expect(delegate.challenges.value.count == (user == nil && asks ? 1 : 0))
+        #expect(proxy.tunnelled.value.allSatisfy { !$0.contains("Proxy-Authorization") })
+    }
+
+    @Test(
         "A proxy that sends an interim response before its answer is named, since libcurl makes no tunnel then",
         arguments: [100, 103]
     )
