@@ -140,6 +140,33 @@ struct WebSocketSuspensionTests {
         #expect(events == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
     }
 
+    @Test("A suspended web socket that the program closes ends, even if it is then suspended or resumed once more")
+    func closedAndSuspendedAgain() async throws {
+        let rig = try WebSocketRig { event in
+            switch event {
+            case .opened: [.frame(.text("m0")), .frame(.text("m1"))]
+            case .received(let frame): frame.opcode == Frame.Opcode.close ? [.frame(.close(1000)), .close] : []
+            case .finished: []
+            }
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        rig.session.delegateQueue.isSuspended = true
+        task.receive { _ in delegate.note("m0") }
+        // By then, the message before this one is on its way to the handler.
+        #expect(try await task.receiveText() == "m1")
+        for _ in 0..<3 { task.suspend() }
+        task.cancel(with: .normalClosure, reason: nil)
+        task.suspend()
+        task.resume()
+        // Fails when the task is over.
+        await #expect(throws: URLError.self) { try await task.sendPing() }
+        rig.session.delegateQueue.isSuspended = false
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .noted("m0"), .closed(1000, reason: ""), .completed(nil)])
+    }
+
     @Test("A suspended web socket without a connection takes no place at its host")
     func place() async throws {
         let rig = try await makeEnded {

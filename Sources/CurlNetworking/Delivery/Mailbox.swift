@@ -58,7 +58,9 @@ struct Mailbox {
     /// Whether nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
     /// Whether the body and what comes after it wait, because the task is suspended.
-    var isBodyHeld = false
+    private var isBodyHeld = false
+    /// Whether a suspension no longer counts, because the program wants to close its web socket.
+    private var isClosing = false
     /// How many callers may still have to be told something before the completion.
     private var completionHolds = 0
 
@@ -190,6 +192,16 @@ struct Mailbox {
 
     mutating func release() {
         isHeld = false
+    }
+
+    /// The program has suspended or resumed the task.
+    mutating func setSuspended(_ isSuspended: Bool) {
+        isBodyHeld = isSuspended && !isClosing
+    }
+
+    /// The program wants to close its web socket, which ends even a suspended task.
+    mutating func noteClosing() {
+        (isClosing, isBodyHeld) = (true, false)
     }
 
     /// Holds the completion until a matching call of `releaseCompletion`.

@@ -40,7 +40,7 @@ extension StatefulTaskEngine {
         var webSocket: WebSocketExchange?
         act(for: task) { state in
             let hasEffect = change(&state.machine)
-            state.mailbox.isBodyHeld = state.machine.isSuspended
+            state.mailbox.setSuspended(state.machine.isSuspended)
             mustSchedule = state.mailbox.claimDelivery()
             webSocket = state.consumer.webSocket
             return hasEffect

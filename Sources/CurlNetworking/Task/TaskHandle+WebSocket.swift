@@ -18,7 +18,7 @@ extension TaskHandle: WebSocketExchangeOwner {
     }
 
     func releaseMessages() {
-        update { $0.mailbox.isBodyHeld = false }
+        update { $0.mailbox.noteClosing() }
     }
 
     var announcesWebSocket: Bool { delegates.webSocket != nil }

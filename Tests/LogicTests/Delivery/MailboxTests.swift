@@ -128,7 +128,7 @@ struct MailboxTests {
     @Test("While the task is suspended, messages of a web socket wait if its end is next, and only then")
     func suspendedWebSocket() {
         var mailbox = Mailbox()
-        mailbox.isBodyHeld = true
+        mailbox.setSuspended(true)
         mailbox.change { $0.post(.call(.message) {}) }
         mailbox.change { $0.post(.call(.result) {}) }
         #expect(Self.take(&mailbox) == ["message", "call"])
@@ -137,10 +137,10 @@ struct MailboxTests {
         #expect(Self.take(&mailbox) == [])
         mailbox.change { $0.post(.completed) }
         #expect(Self.take(&mailbox) == [])
-        #expect(mailbox.change { $0.isBodyHeld = false })
+        #expect(mailbox.change { $0.setSuspended(false) })
         #expect(Self.take(&mailbox) == ["message", "closed web socket", "completed"])
         // The program can't resume a task that is over.
-        mailbox.isBodyHeld = true
+        mailbox.setSuspended(true)
         #expect(mailbox.change { $0.post(.call(.message) {}) } == true)
         mailbox.change { $0.post(.call(.failure) {}) }
         #expect(Self.take(&mailbox) == ["message", "failed call"])
@@ -149,7 +149,7 @@ struct MailboxTests {
     @Test("Messages of a suspended web socket no longer wait when it is cancelled")
     func discardedSuspendedWebSocket() {
         var mailbox = Mailbox()
-        mailbox.isBodyHeld = true
+        mailbox.setSuspended(true)
         mailbox.post(.call(.message) {})
         mailbox.post(.event(.closedWebSocket(code: 1000, reason: Data())))
         mailbox.post(.completed)
@@ -453,20 +453,20 @@ struct MailboxTests {
     @Test("While the body is held, it waits with all that comes after it, and everything else is delivered")
     func heldBody() throws {
         var mailbox = Mailbox()
-        mailbox.isBodyHeld = true
+        mailbox.setSuspended(true)
         #expect(!Self.append("body", to: &mailbox))
         #expect(mailbox.change { $0.post(.event(.sent(Self.sent(5)))) })
         #expect(Self.take(&mailbox) == ["sent 5"])
         #expect(!mailbox.change { $0.post(.completed) })
         #expect(Self.take(&mailbox) == [])
-        #expect(mailbox.change { $0.isBodyHeld = false })
+        #expect(mailbox.change { $0.setSuspended(false) })
         #expect(Self.take(&mailbox) == ["body body", "completed"])
     }
 
     @Test("What is left of a body that was held is dropped by a cancellation, and doesn't hold the completion")
     func discardedHeldBody() throws {
         var mailbox = Mailbox()
-        mailbox.isBodyHeld = true
+        mailbox.setSuspended(true)
         #expect(!Self.append("body", to: &mailbox))
         mailbox.post(.completed)
         let discarded = mailbox.discard()

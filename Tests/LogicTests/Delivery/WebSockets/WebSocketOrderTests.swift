@@ -21,7 +21,7 @@ struct WebSocketOrderTests {
             return false
         }
         func deliverCalls() {}
-        func releaseMessages() { mailbox.withLock { $0.isBodyHeld = false } }
+        func releaseMessages() { mailbox.withLock { $0.noteClosing() } }
         func whenShown(_ action: @escaping () -> Void) { action() }
         func tell(_ event: TaskEvent) { post(.event(event)) }
         func post(_ message: Mailbox.Message) { mailbox.withLock { $0.post(message) } }
@@ -43,7 +43,7 @@ struct WebSocketOrderTests {
 
         func setSuspended(_ isSuspended: Bool) {
             suspension.update { $0 = isSuspended }
-            mailbox.withLock { $0.isBodyHeld = isSuspended }
+            mailbox.withLock { $0.setSuspended(isSuspended) }
         }
 
         func note(_ text: String) { notes.update { $0.append(text) } }
