@@ -35,6 +35,17 @@ final class CapturedSide: @unchecked Sendable {
         var events: [Stream.Event] = []
         /// Watches for the next event; nil from an event until the program's next call.
         var watch: DescriptorWatch?
+
+        var seen: Seen { Seen(stream: stream, delegate: delegate) }
+    }
+
+    /// The program's objects, for the caller to release after unlocking: each may be the last reference by then, and its `deinit` may close
+    /// the stream.
+    ///
+    /// `@unchecked Sendable`: they are only passed through.
+    private struct Seen: @unchecked Sendable {
+        let stream: Stream?
+        let delegate: (any StreamDelegate)?
     }
 
     private static let queue = DispatchQueue(label: "CurlNetworking.CapturedStreams")
@@ -139,14 +150,16 @@ final class CapturedSide: @unchecked Sendable {
 
     /// Arranges for one event when the stream can read or write, if it is scheduled and has a delegate.
     private func watch() {
-        let result = state.withLock { state -> Result<DescriptorWatch, SystemError>? in
-            guard state.status == .open, state.watch == nil, state.delegate != nil, !state.places.isEmpty else {
-                return nil
+        let (result, seen) = state.withLock { state -> (Result<DescriptorWatch, SystemError>?, Seen) in
+            let seen = state.seen
+            guard state.status == .open, state.watch == nil, seen.delegate != nil, !state.places.isEmpty else {
+                return (nil, seen)
             }
             let result = makeWatch()
             state.watch = try? result.get()
-            return result
+            return (result, seen)
         }
+        withExtendedLifetime(seen) {}
         switch result {
         case .success:
             // Bytes already read don't make the descriptor readable.
@@ -189,17 +202,19 @@ final class CapturedSide: @unchecked Sendable {
 
     /// Delivers the next event, if there is one and a delegate for it, in whichever run loop comes round first.
     private func wake() {
-        let places = state.withLock { $0.events.isEmpty || $0.delegate == nil ? [] : $0.places }
+        let (places, seen) = state.withLock { ($0.events.isEmpty ? [] : $0.places, $0.seen) }
+        guard seen.delegate != nil else { return }
         for place in places { place.timer.fireDate = Date() }
     }
 
     /// Called on a run loop.
     private func deliver() {
-        let next = state.withLock { state -> (Stream, any StreamDelegate, Stream.Event)? in
-            guard let stream = state.stream, let delegate = state.delegate, !state.events.isEmpty else { return nil }
-            return (stream, delegate, state.events.removeFirst())
+        let (seen, event) = state.withLock { state -> (Seen, Stream.Event?) in
+            let seen = state.seen
+            let isDue = seen.stream != nil && seen.delegate != nil && !state.events.isEmpty
+            return (seen, isDue ? state.events.removeFirst() : nil)
         }
-        guard let (stream, delegate, event) = next else { return }
+        guard let stream = seen.stream, let delegate = seen.delegate, let event else { return }
         if isTrue(event) { delegate.stream(stream, handle: event) } else { watch() }
         wake()
     }
