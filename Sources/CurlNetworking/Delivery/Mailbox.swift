@@ -40,6 +40,15 @@ struct Mailbox {
         case discarded
     }
 
+    /// What the program's suspensions of the task hold back.
+    private enum Suspension {
+        case none
+        /// The body and what comes after it wait.
+        case holdsBody
+        /// Nothing waits any more: the program wants to close its web socket, which ends even a suspended task.
+        case over
+    }
+
     private var messages = Fifo<Message>()
     /// The messages of the end, which come after all others and the body.
     private var lastMessages = Fifo<Message>()
@@ -57,10 +66,7 @@ struct Mailbox {
     private var state = State.open
     /// Whether nothing is delivered, because cookies that the owner may look for are still being written.
     private var isHeld = false
-    /// Whether the body and what comes after it wait, because the task is suspended.
-    private var isBodyHeld = false
-    /// Whether a suspension no longer counts, because the program wants to close its web socket.
-    private var isClosing = false
+    private var suspension = Suspension.none
     /// How many callers may still have to be told something before the completion.
     private var completionHolds = 0
 
@@ -155,6 +161,8 @@ struct Mailbox {
             || !isAwaitingAnswer && !isHeld && (hasDueMessage || hasDueBody || hasDueLastMessage)
     }
 
+    private var isBodyHeld: Bool { suspension == .holdsBody }
+
     private var hasDueBody: Bool { !isBodyHeld && !hasNoBody }
 
     /// Whether the next message need not wait. What comes after the body waits with it.
@@ -196,12 +204,12 @@ struct Mailbox {
 
     /// The program has suspended or resumed the task.
     mutating func setSuspended(_ isSuspended: Bool) {
-        isBodyHeld = isSuspended && !isClosing
+        if suspension != .over { suspension = isSuspended ? .holdsBody : .none }
     }
 
-    /// The program wants to close its web socket, which ends even a suspended task.
+    /// The program wants to close its web socket.
     mutating func noteClosing() {
-        (isClosing, isBodyHeld) = (true, false)
+        suspension = .over
     }
 
     /// Holds the completion until a matching call of `releaseCompletion`.
