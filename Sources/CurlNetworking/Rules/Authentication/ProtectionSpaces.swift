@@ -230,18 +230,15 @@ struct ProtectionSpaces: Sendable {
 
 extension String {
     /// Whether a server may find a segment ".." in this path: it may decode dots and slashes, take a backslash for a slash, and skip what
-    /// follows a semicolon.
+    /// follows a semicolon, which a server in front of it may have decoded.
     fileprivate var mayLeadUpwards: Bool {
         /// The dots of the segment so far; nil once it has anything else.
         var dots: Int? = 0
         var rest = utf8[...]
         while let byte = rest.popFirst() {
-            let escaped = byte == UInt8(ascii: "%") ? rest.popEscape() : nil
-            switch escaped ?? byte {
+            switch byte == UInt8(ascii: "%") ? rest.popEscape() ?? byte : byte {
             case UInt8(ascii: "."):
                 dots = dots.map { $0 + 1 }
-            case UInt8(ascii: ";") where escaped != nil:
-                dots = nil
             case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: ";"):
                 if dots == 2 { return true }
                 dots = 0

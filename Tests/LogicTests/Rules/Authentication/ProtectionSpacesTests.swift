@@ -172,6 +172,7 @@ struct ProtectionSpacesTests {
 
     static let waysOut = [
         "..", "../", "../../pub", "a/../../pub", "%2e%2e/pub", "%2E%2e", ".%2E/pub", "..%2fpub", "..%5Cpub", "..;/pub",
+        "..%3B/pub",
     ]
 
     @Test("Basic doesn't reach what a path may lead to by going up, however that is written", arguments: waysOut)
