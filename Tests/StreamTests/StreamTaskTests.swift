@@ -35,6 +35,25 @@ struct StreamTaskTests {
         }
     }
 
+    @Test("A read of at most nothing, or less than its least, fails alone; calls on a closed side fail as lost")
+    func refusedCalls() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        for (least, most) in [(1, 0), (0, 0), (10, 5)] {
+            let error = await #expect(throws: URLError.self) {
+                try await rig.task.readData(ofMinLength: least, maxLength: most, timeout: 10)
+            }
+            #expect(error?.code == .dataLengthExceedsMaximum)
+        }
+        try await rig.task.write("hello")
+        #expect(try await rig.task.text(5) == "hello")
+        rig.task.closeRead()
+        let read = await #expect(throws: URLError.self) { try await rig.task.text(1) }
+        rig.task.closeWrite()
+        let write = await #expect(throws: URLError.self) { try await rig.task.write("more") }
+        #expect([read?.code, write?.code] == [.networkConnectionLost, .networkConnectionLost])
+    }
+
     @Test("Calls that were queued before the task is resumed are carried out then, in their order")
     func queuedBefore() async throws {
         let server = try LoopbackServer.echo()

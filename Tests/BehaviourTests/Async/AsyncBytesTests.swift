@@ -160,7 +160,8 @@ struct AsyncBytesTests {
             for _ in 0..<2 { group.addTask { await Self.rest(of: bytes) } }
             // Nothing comes before one of them has been refused.
             let refused = await group.next()
-            #expect(throws: URLError.self) { try refused?.get() }
+            let error = #expect(throws: URLError.self) { try refused?.get() }
+            #expect(error?.code == .cannotLoadFromNetwork)
             gate.open()
             let read = await group.next()
             #expect((try? read?.get()) == Data("hello".utf8))
