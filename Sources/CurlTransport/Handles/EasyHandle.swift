@@ -207,7 +207,8 @@ package final class EasyHandle {
 
     func rewindsBody(to offset: Int64) -> Bool { handler?.transferRewindsBody(to: offset) ?? false }
 
-    func markUnsettled() {
+    /// Has the handler's `transferSettled` called soon. Within libcurl or outside.
+    package func markUnsettled() {
         guard !isUnsettled, let multi else { return }
         isUnsettled = true
         multi.scheduleSettling(of: self)

@@ -54,7 +54,7 @@ enum CompletionPolicy {
         if mayHaveLostBody, head.status >= 400, isEndedByHTTP2(head) { return nil }
         // The server has responded in full, and closed the connection (or, with HTTP/2, the stream) before it had read the whole body.
         let isCutOff = [.sendError, .http2Stream, .partialFile].contains(failure.code)
-        return isCutOff && length(after: head) == circumstances.arrivedCount ? nil : failure
+        return isCutOff && isComplete(circumstances.arrivedCount, after: head) ? nil : failure
     }
 
     /// Whether only HTTP/2's framing says where the body after `head` ends.
@@ -65,6 +65,11 @@ enum CompletionPolicy {
     /// Whether the body after `head` ends with the connection (RFC 9112 §6.3).
     static func isEndedByConnection(_ head: ResponseHead) -> Bool {
         head.isOfHTTP1 && length(after: head) == nil && !head.isChunked
+    }
+
+    /// Whether so many bytes are the whole body after `head`; false if the head doesn't give its length.
+    static func isComplete(_ arrivedCount: Int64, after head: ResponseHead) -> Bool {
+        length(after: head) == arrivedCount
     }
 
     /// The length of the body on the wire; nil if the head doesn't say.

@@ -111,7 +111,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         let isDone = easy?.setPaused(isPaused || isDecoding) ?? false
         // The decoding obeys even if libcurl can't.
         if isDone || isDecoding { self.isPaused = isPaused }
-        if !isPaused { decoding?.proceed() }
+        guard !isPaused else { return }
+        settleIfRefused()
+        decoding?.proceed()
     }
 
     func proceed(to route: BodyRoute) {
@@ -374,6 +376,22 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // After an error libcurl usually sends no more, yet before version 8.7 it waits for more until it is told to continue.
         if isStarved, let head = receiving.head, head.status >= 300, sending.answered() { continueTransfer() }
         delegate.transferSettled(self)
+        endIfRefused()
+    }
+
+    /// Ends a transfer whose server has refused the rest of the request's body, once the announced length of the response has arrived.
+    /// libcurl would first send the end of the body, for which the server may never open the window. Outside of libcurl.
+    private func endIfRefused() {
+        guard case .running(let multi, let easy) = stage, isRefused, mayContinue, !isHeld,
+            let head = receiving.head, CompletionPolicy.isComplete(receiving.arrivedCount, after: head)
+        else { return }
+        multi.cancel(easy)
+        transferFinished(nil)
+    }
+
+    /// Has `transferSettled` called for such a transfer, even if libcurl has nothing to do for it. Outside of libcurl.
+    private func settleIfRefused() {
+        if isRefused { easy?.markUnsettled() }
     }
 
     /// Has libcurl continue with a body of tiny pieces in the loop's next round. Outside of libcurl.
@@ -484,7 +502,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Has libcurl deliver more and ask for more, if it may. Outside of libcurl; may deliver body bytes before it returns.
     func continueTransfer() {
-        if mayContinue { _ = easy?.setPaused(false) }
+        guard mayContinue else { return }
+        _ = easy?.setPaused(false)
+        settleIfRefused()
     }
 
     /// Takes libcurl's statistics while they are available.

@@ -1,0 +1,81 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Answers over HTTP/2 that come before the body is sent", .timeLimit(.minutes(1)))
+struct HTTP2EarlyAnswerTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    private static let content = GeneratedBody.bytes(seed: 33, length: 300_000)
+
+    private static func request(_ url: URL, streams: Bool) -> URLRequest {
+        var request = URLRequest(url, method: "PUT", body: streams ? nil : content)
+        if streams { request.httpBodyStream = InputStream(data: content) }
+        return request
+    }
+
+    /// A complete refusal that states its length.
+    private static func refusal(_ body: Data, coding: String? = nil) -> [Server.Step] {
+        let length = ("content-length", "\(body.count)")
+        let block = Server.fields(status: 501, [length] + (coding.map { [("content-encoding", $0)] } ?? []))
+        return body.isEmpty ? [.headers(block, ends: true)] : [.headers(block, ends: false), .data(body, ends: true)]
+    }
+
+    // As Apache Traffic Server does, which neither resets the stream nor opens its window again.
+    @Test(
+        "A complete refusal ends an upload for which the server opens no window",
+        arguments: [false, true],
+        ["text", "nothing", "gzip"]
+    )
+    func refused(streams: Bool, answer: String) async throws {
+        let gate = Gate()
+        let server = try Server(window: 0) { request in
+            guard request.number == 2 else { return Server.text("hello") }
+            let body = answer == "nothing" ? Data() : Data("refused".utf8)
+            let refusal = answer == "gzip" ? Self.refusal(storedGzip(body), coding: "gzip") : Self.refusal(body)
+            return [.grant(1000), .waitFor(gate)] + refusal
+        }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        async let upload = session.load(Self.request(server.url(), streams: streams))
+        try await server.state.wait { $0.bodies[2]?.count == 1000 }
+        gate.open()
+        let result = await upload
+        #expect(result.response?.statusCode == 501, "\(result.error?.userInfo as Any)")
+        #expect(result.text == (answer == "nothing" ? "" : "refused"))
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(server.state.value.bodies[2] == Self.content.prefix(1000))
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test("A refused upload that is suspended meanwhile ends when it is resumed")
+    func suspended() async throws {
+        let (gate, answered) = (Gate(), Gate())
+        let server = try Server(window: 0) { request in
+            guard request.number == 2 else { return Server.text("hello") }
+            return [.waitFor(gate)] + Self.refusal(Data("refused".utf8)) + [.open(answered)]
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let task = session.uploadTask(with: URLRequest(server.url(), method: "PUT"), from: Self.content)
+        task.resume()
+        try await server.state.wait { $0.requests.count == 2 }
+        task.suspend()
+        gate.open()
+        try await answered.wait()
+        // What follows on the connection has arrived, so the refusal has, too.
+        #expect(await session.load(server.url()).text == "hello")
+        task.resume()
+        try await delegate.success(of: task)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == 501)
+        #expect(delegate.body(of: task) == Data("refused".utf8))
+        #expect(server.state.value.connections == 1)
+    }
+}
