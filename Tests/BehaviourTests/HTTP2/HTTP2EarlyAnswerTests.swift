@@ -10,9 +10,10 @@ struct HTTP2EarlyAnswerTests {
 
     private static let content = GeneratedBody.bytes(seed: 33, length: 300_000)
 
-    private static func request(_ url: URL, streams: Bool) -> URLRequest {
+    private static func request(_ url: URL, streams: Bool, expects: Bool = false) -> URLRequest {
         var request = URLRequest(url, method: "PUT", body: streams ? nil : content)
         if streams { request.httpBodyStream = InputStream(data: content) }
+        if expects { request.setValue("100-continue", forHTTPHeaderField: "Expect") }
         return request
     }
 
@@ -49,6 +50,26 @@ struct HTTP2EarlyAnswerTests {
         #expect(result.text == (answer == "nothing" ? "" : "refused"))
         #expect(await session.load(server.url()).text == "hello")
         #expect(server.state.value.bodies[2] == Self.content.prefix(1000))
+        #expect(server.state.value.connections == 1)
+    }
+
+    @Test(
+        "An upload that would wait for 100 Continue ends with a complete refusal, and keeps its connection",
+        arguments: [false, true]
+    )
+    func refusedExpectation(streams: Bool) async throws {
+        let server = try Server(window: 0) { request in
+            request.number == 2 ? Self.refusal(Data("refused".utf8)) : Server.text("hello")
+        }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let result = await session.load(Self.request(server.url(), streams: streams, expects: true))
+        #expect(result.response?.statusCode == 501, "\(result.error?.userInfo as Any)")
+        #expect(result.text == "refused")
+        #expect(await session.load(server.url()).text == "hello")
+        #expect(server.state.value.bodies[2] == nil)
         #expect(server.state.value.connections == 1)
     }
 
