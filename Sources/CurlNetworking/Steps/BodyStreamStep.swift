@@ -171,6 +171,7 @@ final class BodyStreamStep: Step, @unchecked Sendable {
         {
             return .success(stream)
         }
+        if let loss = context.steps.replay?.lossOfResponse { return .failure(loss) }
         let description =
             rest.map { "The upload can't be resumed: there is no stream with its body from byte \($0.offset) on." }
             ?? "There is no stream with the request's body, or none that has not been read from."

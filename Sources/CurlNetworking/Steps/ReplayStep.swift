@@ -8,11 +8,14 @@ import Foundation
 final class ReplayStep: Step, @unchecked Sendable {
     /// The connection that the next request must use.
     private var connection = ConnectionChoice.any
+    /// Why an upload whose response was lost is being repeated, until its request is encoded: its error if there is no other body to send.
+    private(set) var lossOfResponse: URLError?
 
     func encode(_ plan: TransferPlan, _ context: any StepContext) {
         if plan.connection == .any { plan.connection = connection }
         let isSingle = connection != .any || context.part(of: plan.request).rest != nil
         plan.options?.limitSends(isSingle: isSingle)
+        lossOfResponse = nil
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
@@ -32,6 +35,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         }
         guard context.budget.spendReplay() else { return .pass }
         connection = next
+        if ending.loss == .response { lossOfResponse = ending.error }
         return .follow(request)
     }
 

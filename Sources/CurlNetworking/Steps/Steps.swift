@@ -12,6 +12,7 @@ struct Steps {
     private(set) var beginDate: BeginDateStep?
     private(set) var bodyFile: BodyFileStep?
     private(set) var bodyStream: BodyStreamStep?
+    private(set) var replay: ReplayStep?
     private(set) var upload: UploadStep?
 
     /// The steps of a task that is about to begin.
@@ -51,7 +52,9 @@ struct Steps {
         if let (resumeData, file) = task.resumption { all.append(ResumeStep(resumeData, into: file)) }
         if let upload { all.append(upload) }
         if let bodyStream { all.append(bodyStream) }
-        all.append(ReplayStep())
+        let replay = ReplayStep()
+        self.replay = replay
+        all.append(replay)
         all.append(connectivity)
         self.all = all
     }

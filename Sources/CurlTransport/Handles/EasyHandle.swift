@@ -44,6 +44,8 @@ package final class EasyHandle {
     var http2Input = HTTP2InputState()
     /// Whether libcurl ignores the length of the response's body that its head gives.
     package var ignoresResponseLength: Bool { http2Input.ignoresLength }
+    /// Whether the last connection on which the request's body was to be sent speaks HTTP/2; known before any response.
+    package var uploadsOverHTTP2: Bool { http2Input.isUpload }
 
     package var info: TransferInfo { TransferInfo(handle: handle) }
     package var phase: TransferPhase { TransferPhase(of: self) }
@@ -168,6 +170,7 @@ package final class EasyHandle {
     func connected(fromPort localPort: Int) {
         let connectCount = info.long(CURLINFO_NUM_CONNECTS)
         tunnelResponse.ends(at: connectCount)
+        if traits.sendsBody { http2Input.isUpload = sharing.isMultiplexed(info.negotiatedProtocol) }
         if connectCount == 0 { connections?.hangUpReadable(onPort: localPort, hasLeftovers: info.hasTLSLeftovers) }
         guard traits.reportsConnection else { return }
         markUnsettled()

@@ -2,6 +2,8 @@
 struct HTTP2InputState {
     /// nil before the response's head.
     var isMultiplexed: Bool?
+    /// Whether the request's body is sent over HTTP/2.
+    var isUpload = false
     var hasBegunRequest = false
     /// Whether libcurl ignores the length that the response's head gives.
     var ignoresLength = false

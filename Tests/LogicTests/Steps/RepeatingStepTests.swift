@@ -46,7 +46,9 @@ struct ReplayStepTests {
         let post = try Sample.request("http://example.com/", "POST")
         #expect(step.end(ending(.response), of: post, rig).isPass)
         #expect(step.end(ending(.response), of: request, rig).next == request)
+        #expect(step.lossOfResponse?.code == .networkConnectionLost)
         #expect(try rig.plan(with: step).connection == .own)
+        #expect(step.lossOfResponse == nil)
         #expect(step.end(ending(.response), of: request, rig).isPass)
     }
 

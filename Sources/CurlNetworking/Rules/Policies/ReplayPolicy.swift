@@ -65,9 +65,17 @@ enum ReplayPolicy {
 
     /// Whether libcurl (7.88) has lost the response to an upload over HTTP/2: if it arrives before the whole body is sent, and is
     /// read together with the stream's reset (RFC 9113 §8.1), libcurl drops it, and then finds the stream closed. Any other failure with
-    /// this code has its own text.
+    /// this code has its own text. A server that has closed the stream with its response may also reset it for what the client still sends
+    /// (§5.1).
     static func isLossOfResponse(_ failure: TransferFailure) -> Bool {
-        failure.code == .http2Stream && failure.text == failure.code.text
+        guard failure.code == .http2Stream else { return false }
+        return failure.text == failure.code.text || failure.text.hasSuffix(": STREAM_CLOSED (err 5)")
+    }
+
+    /// Whether libcurl (7.88) has lost the whole response to an upload. If the stream's end is all that it finds when it reads next, it takes
+    /// that for the end of an empty response: over HTTP/2, it would report a head that hadn't arrived by itself.
+    static func isLossOfWholeResponse(_ failure: TransferFailure, isOverHTTP2: Bool) -> Bool {
+        isLossOfResponse(failure) || isOverHTTP2 && failure.code == .gotNothing
     }
 
     /// Whether libcurl may have lost the body of a response in the same way, after `head`, to an upload that is incomplete.

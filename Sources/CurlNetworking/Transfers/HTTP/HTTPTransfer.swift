@@ -434,7 +434,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
             ending.mayBeCutShort = failure != nil || easy?.hasLostConnection == true
         }
         if abortError == nil, let failure {
-            if let loss = evidence.loss(by: failure, hasHead: receiving.head != nil) { ending.loss = loss }
+            if ending.loss == .none, let loss = evidence.loss(by: failure, hasHead: receiving.head != nil) {
+                ending.loss = loss
+            }
             if receiving.head == nil { ending.refusal = tunnel?.refusal(before: failure) }
             ending.refusesAnswer = tunnel?.hasRefusedAnswer == true
         }
@@ -450,7 +452,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Corrects the failure where libcurl can't know the cause, and notes what that says about sending the request again.
     private func interpret(_ failure: TransferFailure) -> TransferFailure {
         if sending.wait == .lost { return failure.ofUnsentBody }
-        if sending.hasContent, receiving.head == nil, ReplayPolicy.isLossOfResponse(failure) {
+        if sending.hasContent, receiving.head == nil,
+            ReplayPolicy.isLossOfWholeResponse(failure, isOverHTTP2: easy?.uploadsOverHTTP2 == true)
+        {
             ending.loss = .response
             return failure.ofLostResponse
         }

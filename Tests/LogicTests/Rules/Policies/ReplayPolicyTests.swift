@@ -76,6 +76,16 @@ struct ReplayPolicyTests {
         #expect(!ReplayPolicy.isLossOfResponse(TransferFailure(code: .sendError, text: CurlCode.http2Stream.text)))
     }
 
+    @Test("An answer was lost, too, if the server had closed the stream, or if nothing but the stream's end was read")
+    func lostWithStream() {
+        let closed = "HTTP/2 stream 1 was not closed cleanly: STREAM_CLOSED (err 5)"
+        #expect(ReplayPolicy.isLossOfResponse(TransferFailure(code: .http2Stream, text: closed)))
+        for isOverHTTP2 in [true, false] {
+            let empty = Self.failure(.gotNothing, isKept: false)
+            #expect(ReplayPolicy.isLossOfWholeResponse(empty, isOverHTTP2: isOverHTTP2) == isOverHTTP2)
+        }
+    }
+
     @Test("libcurl sends a request that may not be carried out twice once more at most, and not if it appends")
     func sends() {
         func most(_ method: String, isSingle: Bool = false, takesSeveral: Bool = false) -> Int? {
