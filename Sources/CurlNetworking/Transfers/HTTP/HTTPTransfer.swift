@@ -256,8 +256,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     /// Whether a response arrived instead of the 100 that the body waits for, over HTTP/1. The server may still be waiting for the body, and
-    /// would take the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from sending the request
-    /// again.
+    /// would take the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from sending
+    /// the request again.
     private func leavesBodyUnsent(_ head: ResponseHead) -> Bool {
         head.isOfHTTP1 && sending.hasContent && sending.count == 0 && head.status != 417
             && request.value(forHTTPHeaderField: "Expect") != nil
