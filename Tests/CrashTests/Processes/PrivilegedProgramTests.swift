@@ -13,8 +13,11 @@ struct PrivilegedProgramTests {
         chmod(directory.url.path, 0o777)
     }
 
-    /// `test-helper` with the rights of this user, started by nobody, whose environment has `variables`.
+    /// `test-helper` with the rights of this user, started by nobody, whose environment has `variables`. Foundation's own folders are in
+    /// `directory`, instead of a home that nobody doesn't have.
     private func program(_ words: [String], _ variables: [String: String]) throws -> ChildProcess {
+        let folders = ["XDG_CACHE_HOME", "XDG_DATA_HOME"].map { ($0, directory.url.path) }
+        let variables = variables.merging(folders) { own, _ in own }
         let program = directory.url.appendingPathComponent("set-user-id").path
         try FileManager.default.copyItem(atPath: TestHelper.path(), toPath: program)
         chmod(program, 0o4755)
