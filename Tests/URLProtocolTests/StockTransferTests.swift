@@ -56,6 +56,27 @@ struct StockTransferTests {
         try await delegate.state.wait { $0.sent == 4 }
     }
 
+    @Test("A task's own delegate isn't told of response, body and end, but that of an async method of the response")
+    func ownDelegates() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let (own, others, calls) = (StockDelegate(), StockDelegate(), StockDelegate())
+        let session = StockSession.make(delegate: others)
+        defer { session.finishTasksAndInvalidate() }
+        let task = session.dataTask(with: server.url("/"))
+        task.delegate = own
+        task.resume()
+        let told = try await others.end()
+        #expect(told.events == ["response 200"] && told.body == Data("hello".utf8) && told.ends == [nil])
+        let untold = own.state.value
+        #expect(untold.events.isEmpty && untold.body.isEmpty && untold.ends.isEmpty)
+        _ = try await session.data(from: server.url("/"), delegate: calls)
+        try await calls.state.wait { !$0.events.isEmpty }
+        let heard = calls.state.value
+        #expect(heard.events == ["response 200"] && heard.body.isEmpty && heard.ends.isEmpty)
+        #expect(others.state.value.ends == [nil])
+    }
+
     @Test("The async methods load data and upload")
     func async() async throws {
         let server = try LoopbackServer { .echoBody($0) }
