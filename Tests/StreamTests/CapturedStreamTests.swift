@@ -105,6 +105,50 @@ struct CapturedStreamTests {
         #expect(text == "220 ready\n")
     }
 
+    @Test("A captured stream says, without waiting, whether there are bytes to read and room to write")
+    func availability() async throws {
+        let rig = try StreamTaskRig()
+        defer { rig.stop() }
+        let streams = try await streams(of: rig.task, rig.recorder)
+        streams.input.open()
+        streams.output.open()
+        #expect(!streams.input.hasBytesAvailable && streams.output.hasSpaceAvailable)
+        #expect(await onThread { streams.echo("hello") } == "hello")
+        #expect(!streams.input.hasBytesAvailable)
+        #expect(await onThread { streams.output.write([1], maxLength: 1) } == 1)
+        try await eventually { streams.input.hasBytesAvailable }
+    }
+
+    @Test("Closing captured streams wakes the threads that wait in them")
+    func wakes() async throws {
+        let server = try SilentServer()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder)
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        let streams = try await streams(of: task, recorder)
+        streams.input.open()
+        streams.output.open()
+        async let read = onThread { () -> Int in
+            var byte: UInt8 = 0
+            return streams.input.read(&byte, maxLength: 1)
+        }
+        async let written = onThread { () -> Int in
+            let bytes = [UInt8](repeating: 0, count: 1 << 16)
+            while true {
+                let count = streams.output.write(bytes, maxLength: bytes.count)
+                guard count > 0 else { return count }
+            }
+        }
+        try await eventually { !streams.output.hasSpaceAvailable }
+        streams.output.close()
+        streams.input.close()
+        #expect(await read <= 0)
+        #expect(await written == -1)
+    }
+
     @Test("Captured streams tell of the end, and the other side hears of theirs")
     func ends() async throws {
         let rig = try StreamTaskRig()

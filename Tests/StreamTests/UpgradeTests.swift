@@ -297,6 +297,24 @@ struct UpgradeTests {
         task.cancel()
     }
 
+    @Test("An upgrade goes over a Unix socket")
+    func unixSocket() async throws {
+        let directory = try TemporaryDirectory()
+        var options = LoopbackServer.Options()
+        options.allowsHalfClose = true
+        let path = directory.url.appendingPathComponent("server.sock").path
+        let server = try LoopbackServer(unixSocket: .path(path), options: options) { _ in
+            .raw([.bytes(Self.head), .converse(Self.echo)])
+        }
+        defer { server.stop() }
+        let rig = try await StreamRig(request(server.url("/")))
+        defer { rig.stop() }
+        try await rig.task.write("hello")
+        rig.task.closeWrite()
+        #expect(try await rig.task.rest() == "hello")
+        #expect(try await rig.recorder.completion() == nil)
+    }
+
     @Test("A suspended task leaves the stream alone, and goes on with it")
     func suspended() async throws {
         let arrived = Watched("")
