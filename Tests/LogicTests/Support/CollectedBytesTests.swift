@@ -57,6 +57,16 @@ struct CollectedBytesTests {
         #expect(memory.kept == 0, "the copy still has it")
     }
 
+    @Test(
+        "A body of known length is in memory that is larger by a quarter at most",
+        arguments: [64 << 10, (64 << 10) + 1, 100_000, (1 << 20) + 1, 5_000_000, 8 << 20]
+    )
+    func knownLength(_ length: Int) {
+        let memory = memory(limit: 64 << 20)
+        _ = body(of: length, filledWith: 7, memory)
+        #expect((length...length * 5 / 4).contains(memory.kept))
+    }
+
     @Test("A body of unknown length is in memory that is at least half full")
     func unknownLength() {
         let sweeps = Sweeps()
