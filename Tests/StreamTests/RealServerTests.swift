@@ -114,6 +114,20 @@ struct RealServerTests {
         #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodHTTPBasic])
     }
 
+    @Test("A connection to a proxy over TLS can't be captured")
+    func captureOverTLS() async throws {
+        let recorder = StreamRecorder()
+        let proxy = try Squid.shared().server(.tls)
+        let session = URLSession.trusting(try TLSNginx.shared(), delegate: recorder) { $0.proxy = .server(proxy) }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: try Redis.shared().port)
+        task.resume()
+        try await task.write("PING\r\n")
+        #expect(try await task.line() == "+PONG")
+        task.captureStreams()
+        #expect(try await recorder.completion()?.code == .cannotLoadFromNetwork)
+    }
+
     @Test("Entries of the host table lead to another address, and to a Unix socket")
     func hosts() async throws {
         let redis = try Redis.shared()

@@ -685,6 +685,71 @@ struct StreamTaskTests {
         #expect(try await echo == text)
     }
 
+    @Test("A stream may be silent for longer than the limit for slow connections allows")
+    func lowSpeed() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.connections.lowSpeedLimit = .init(bytesPerSecond: 1_000_000, duration: .seconds(1))
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("hello")
+        #expect(try await task.text(5) == "hello")
+        let error = await #expect(throws: URLError.self) {
+            try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 2.5)
+        }
+        #expect(error?.code == .timedOut)
+        try await task.write("again")
+        #expect(try await task.text(5) == "again")
+    }
+
+    @Test("Of the system's proxies, a stream task uses the one for https")
+    func systemProxy() async throws {
+        let proxy = try LoopbackServer { _ in
+            { event in
+                guard case .received = event else { return [] }
+                return [.bytes("HTTP/1.1 200 Connected\r\n\r\n220 ready\n")]
+            }
+        }
+        defer { proxy.stop() }
+        let refusing = try LoopbackServer.refusingPort()
+        let session = URLSession.forTest {
+            $0.connectionProxyDictionary = [
+                "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": refusing,
+                "HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port,
+            ]
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "mail.test", port: 25)
+        task.resume()
+        #expect(try await task.line() == "220 ready")
+    }
+
+    @Test("A trace shows how a stream task's connection is made, and nothing that is read or written")
+    func trace() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let log = Watched("")
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) {
+            var trace = CurlOptions.Trace { _, event in log.update { $0 += event.description + "\n" } }
+            trace.includesBodies = true
+            $0.curl.trace = trace
+        }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("hello")
+        task.closeWrite()
+        #expect(try await task.rest() == "hello")
+        #expect(try await recorder.completion() == nil)
+        session.invalidateAndCancel()
+        try await log.wait { $0.contains("Connected to 127.0.0.1") }
+        try await log.standsStill()
+        #expect(!log.value.contains("hello"))
+    }
+
     @Test("A server that sends without end is read at the reader's pace, in flat memory")
     func flatMemory() async throws {
         let server = try LoopbackServer { _ in
