@@ -56,6 +56,45 @@ struct StockTransferTests {
         try await delegate.state.wait { $0.sent == 4 }
     }
 
+    @Test("Additional headers of both configurations are sent, and the stock configuration's take precedence")
+    func additionalHeaders() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        for (fields, transport) in [(["X-Stock": "yes"], "CurlNetworking"), ([StockSession.mark: "stock"], "stock")] {
+            let session = StockSession.make { $0.httpAdditionalHeaders = fields }
+            defer { session.finishTasksAndInvalidate() }
+            _ = try await session.data(from: server.url("/"))
+            #expect(server.requests.last?.headers(named: StockSession.mark) == [transport])
+        }
+        #expect(server.requests.map { $0.headers(named: "X-Stock") } == [["yes"], []])
+    }
+
+    @Test("Both time-outs of the stock configuration end its tasks", arguments: [true, false])
+    func timeOuts(_ isIdle: Bool) async throws {
+        let server = try SilentServer()
+        defer { server.stop() }
+        let session = StockSession.make {
+            if isIdle { $0.timeoutIntervalForRequest = 0.3 } else { $0.timeoutIntervalForResource = 0.3 }
+        }
+        defer { session.finishTasksAndInvalidate() }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/"))
+        let error = await #expect(throws: URLError.self) { try await session.data(from: url) }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("The stock configuration's proxies are used")
+    func proxies() async throws {
+        let proxy = try LoopbackServer { .text($0.target) }
+        defer { proxy.stop() }
+        let session = StockSession.make {
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        defer { session.finishTasksAndInvalidate() }
+        let url = try #require(URL(string: "http://server.test/path"))
+        let (data, _) = try await session.data(from: url)
+        #expect(String(decoding: data, as: UTF8.self) == "http://server.test/path")
+    }
+
     @Test("A task's own delegate isn't told of response, body and end, but that of an async method of the response")
     func ownDelegates() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
