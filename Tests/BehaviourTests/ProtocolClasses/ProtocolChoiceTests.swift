@@ -118,6 +118,28 @@ struct ProtocolChoiceTests {
         #expect(await text(.shared, network.url(scheme: "own")) == nil)
     }
 
+    @Test("Classes aren't asked about stream tasks")
+    func streamTask() async throws {
+        final class Greedy: MockProtocol, @unchecked Sendable {
+            static let asked = Watched(0)
+            override class func canInit(with request: URLRequest) -> Bool {
+                asked.update { $0 += 1 }
+                return true
+            }
+        }
+        let server = try LoopbackServer { _ in
+            { event in if case .received(let data) = event { [.bytes(data)] } else { [] } }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.protocolClasses = [Greedy.self] }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write(Data("hello".utf8), timeout: 0)
+        #expect(try await task.readData(ofMinLength: 5, maxLength: 5, timeout: 0).0 == Data("hello".utf8))
+        #expect(Greedy.asked.value == 0)
+    }
+
     @Test("Without classes a session asks none")
     func none() async throws {
         let network = MockNetwork { $0.answer("mock") }

@@ -147,6 +147,26 @@ struct ProtocolMisbehaviourTests {
         try await network.stops.wait { $0 == 1 }
     }
 
+    /// Sends so many pieces, each some time after the one before, and ends.
+    private static func send(_ count: Int, _ load: MockProtocol) {
+        guard count > 0 else { return load.finish() }
+        Timer.scheduledTimer(withTimeInterval: 0.4, repeats: false) { _ in
+            load.send("x")
+            send(count - 1, load)
+        }
+    }
+
+    @Test("Each report of a class starts the idle time-out anew")
+    func slowReports() async {
+        let network = MockNetwork { load in
+            load.respond()
+            Self.send(4, load)
+        }
+        let session = network.session { $0.timeoutIntervalForRequest = 1 }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(network.url()).text == "xxxx")
+    }
+
     @Test("A class that can't decide about a request holds up no other task, and its task can be cancelled")
     func undecided() async throws {
         final class Undecided: MockProtocol, @unchecked Sendable {
