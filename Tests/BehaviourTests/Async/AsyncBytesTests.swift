@@ -235,6 +235,24 @@ struct AsyncBytesTests {
         #expect(error?.code == .cancelled)
     }
 
+    @Test("While a task is suspended, the bytes that have arrived can be read")
+    func suspended() async throws {
+        let gate = Gate()
+        let rig = try Rig { _ in
+            .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\none"), .waitFor(gate), .bytes("two")])
+        }
+        defer { rig.stop() }
+        let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+        try await eventually { bytes.task.countOfBytesReceived == 3 }
+        bytes.task.suspend()
+        var iterator = bytes.chunks.makeAsyncIterator()
+        #expect(try await iterator.next() == Data("one".utf8))
+        gate.open()
+        bytes.task.resume()
+        #expect(try await iterator.next() == Data("two".utf8))
+        #expect(try await iterator.next() == nil)
+    }
+
     @Test("A delegate passed to bytes(from:) hears of the task's creation")
     func delegate() async throws {
         let rig = try Rig { _ in .text("hello") }
