@@ -133,23 +133,50 @@ struct ProtocolCacheTests {
         }
     }
 
-    @Test("A request that wants nothing stored is given nothing")
-    func reload() async throws {
+    /// Loads with a stored response that isn't the class's own.
+    private func load(_ configure: (inout URLRequest) -> Void) async throws -> String? {
         let network = MockNetwork { _ in }
         let session = session(network)
         defer { session.invalidateAndCancel() }
         #expect(await session.load(network.url()).text == "loaded")
         #expect(stored(session, network.url()) != nil)
         let cache = try #require(session.configuration.urlCache)
-        let response = try #require(cache.cachedResponse(for: URLRequest(url: network.url()))?.response)
-        cache.removeCachedResponse(for: URLRequest(url: network.url()))
-        cache.storeCachedResponse(
-            CachedURLResponse(response: response, data: Data("old".utf8)),
-            for: URLRequest(url: network.url())
-        )
         var request = URLRequest(network.url())
-        request.cachePolicy = .reloadIgnoringLocalCacheData
+        let response = try #require(cache.cachedResponse(for: request)?.response)
+        cache.removeCachedResponse(for: request)
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("old".utf8)), for: request)
+        configure(&request)
+        return await session.load(request).text
+    }
+
+    @Test("A request that wants nothing stored is given nothing")
+    func reload() async throws {
+        #expect(try await load { $0.cachePolicy = .reloadIgnoringLocalCacheData } == "loaded")
+    }
+
+    @Test(
+        "A request whose fields forbid a stored response is given none, and one with no-cache is",
+        arguments: [
+            ("Cache-Control", "no-store", "loaded"), ("Cache-Control", "no-cache", "old"),
+            ("Range", "bytes=1-", "loaded"), ("If-None-Match", "\"a\"", "loaded"),
+        ]
+    )
+    func fields(_ name: String, _ value: String, _ text: String) async throws {
+        #expect(try await load { $0.setValue(value, forHTTPHeaderField: name) } == text)
+    }
+
+    @Test(
+        "Nothing is stored for a request with no-store or a range",
+        arguments: [("Cache-Control", "no-store"), ("Range", "bytes=1-")]
+    )
+    func unstored(_ name: String, _ value: String) async throws {
+        let network = MockNetwork { _ in }
+        let session = session(network)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(network.url())
+        request.setValue(value, forHTTPHeaderField: name)
         #expect(await session.load(request).text == "loaded")
+        #expect(stored(session, network.url()) == nil)
     }
 
     @Test(
