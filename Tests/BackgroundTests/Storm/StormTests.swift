@@ -142,9 +142,11 @@ private struct Storm {
         try await program.wait { $0.isReady }
     }
 
-    /// Has the program finish once all `count` ends have been told; what they were.
+    /// Has the program finish once all `count` ends have been told, and agents have learnt that; what they were. An agent that was killed
+    /// may have been the only one to know, and a program that ends doesn't wait for the next.
     mutating func finish(_ count: Int) async throws -> Set<StormProgram.End> {
         try await program.wait { [told] in told.union($0.ends).count >= count }
+        try await waitForAcknowledgements()
         program.say("finish")
         await checkEnds()
         return told
