@@ -345,12 +345,15 @@ final class CacheStep: Step, @unchecked Sendable {
         -> any Sink
     {
         reset()
-        guard response.storagePolicy != .notAllowed, let request = response.request,
-            Self.demand(of: request, context) != nil, let storer = CacheStorer(request, context)
+        guard let request = response.request else { return sink }
+        let head = StoredResponse.head(of: response.response.object)
+        invalidate(by: head, to: request, context)
+        guard response.storagePolicy != .notAllowed, Self.demand(of: request, context) != nil,
+            let storer = CacheStorer(request, context)
         else { return sink }
         self.storer = storer
         let entry = CacheWrite.Entry(
-            head: StoredResponse.head(of: response.response.object),
+            head: head,
             request: request,
             limit: storer.sizeLimit,
             storagePolicy: response.storagePolicy

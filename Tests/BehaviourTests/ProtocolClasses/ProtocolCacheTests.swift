@@ -166,6 +166,24 @@ struct ProtocolCacheTests {
     }
 
     @Test(
+        "A class's successful answer to an unsafe method removes what is stored for the URL",
+        arguments: [(200, true), (500, false)]
+    )
+    func unsafe(status: Int, removes: Bool) async throws {
+        let network = MockNetwork { loading in
+            let isSafe = loading.request.httpMethod == "GET"
+            loading.respond(isSafe ? 200 : status, storage: isSafe ? .allowed : .notAllowed)
+            loading.finish()
+        }
+        let session = network.session()
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(network.url())
+        #expect(stored(session, network.url()) != nil)
+        #expect(await session.load(URLRequest(network.url(), method: "POST")).response?.statusCode == status)
+        #expect((stored(session, network.url()) == nil) == removes)
+    }
+
+    @Test(
         "Nothing is stored for a request with no-store or a range",
         arguments: [("Cache-Control", "no-store"), ("Range", "bytes=1-")]
     )
