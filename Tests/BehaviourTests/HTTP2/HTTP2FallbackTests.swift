@@ -41,6 +41,21 @@ struct HTTP2FallbackTests {
         #expect(delegate.body(of: task) == Data("half".utf8))
     }
 
+    /// RFC 9113 §7: the server has done nothing with it.
+    @Test(
+        "A request to which the server demands HTTP/1.1 is sent again over that, with its body",
+        arguments: ["GET", "PUT", "POST"]
+    )
+    func demanded(method: String) async throws {
+        let server = try Server(.demandingHTTP1)
+        defer { server.stop() }
+        let session = server.session()
+        defer { session.invalidateAndCancel() }
+        let body = method == "GET" ? nil : Data("hello".utf8)
+        let result = await session.load(URLRequest(server.url("/first"), method: method, body: body))
+        #expect(result.text == "/first\(body == nil ? "" : "hello")", "\(result)")
+    }
+
     /// Where libcurl loses such an answer: a POST may not be carried out twice.
     @Test(
         "An upload whose answer came too early and was lost is sent again over HTTP/1.1, and so are later ones",
@@ -114,6 +129,8 @@ struct HTTP2FallbackTests {
             case oneByOne
             /// Breaks off the answer to the first request when the second arrives.
             case breakingOff
+            /// Resets each request over HTTP/2 before it answers, and demands HTTP/1.1.
+            case demandingHTTP1
             /// Answers at once, and wants no body then. Each connection speaks HTTP/2 if the client offers it.
             case answeringEarly
             /// The same for the first request. The others get their answers over HTTP/2 alone: an HTTP/1.1 connection is closed.
@@ -161,9 +178,11 @@ struct HTTP2FallbackTests {
             one_by_one = sys.argv[4] == "oneByOne"
             answers_early = sys.argv[4] == "answeringEarly"
             refuses = sys.argv[4] == "refusing"
+            demands = sys.argv[4] == "demandingHTTP1"
             answers_first_early = sys.argv[4] == "answeringFirstEarly"
             has_begun = False
             arrivals = threading.Condition()
+            http_1_1_required = bytes([0, 0, 0, 13])
             count = 0
 
             def context(*names):
@@ -195,6 +214,9 @@ struct HTTP2FallbackTests {
                     kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
                     if kind == 4 and flags == 0:
                         connection.sendall(frame(4, 1, 0))
+                    elif demands:
+                        if kind == 1:
+                            connection.sendall(frame(3, 0, stream, http_1_1_required))
                     elif refuses:
                         if kind == 1:
                             connection.sendall(frame(1, 5, stream, b"\\x48\\x03413"))
@@ -214,8 +236,7 @@ struct HTTP2FallbackTests {
                         if one_by_one and stream > 1:
                             wait(0)
                         elif stream > 1:
-                            # HTTP_1_1_REQUIRED
-                            connection.sendall(frame(3, 0, 1, bytes([0, 0, 0, 13])))
+                            connection.sendall(frame(3, 0, 1, http_1_1_required))
                         connection.sendall(frame(1, 5, stream, b"\\x88"))
 
             def speak_1(connection, received):
@@ -227,9 +248,9 @@ struct HTTP2FallbackTests {
                     while (field := received.readline()) != b"\\r\\n":
                         if field.lower().startswith(b"content-length:"):
                             length = int(field.split(b":")[1])
-                    received.read(length)
+                    body = received.read(length)
                     wait(1)
-                    path = line.split(b" ")[1]
+                    path = line.split(b" ")[1] + (body if demands else b"")
                     connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n%b" % (len(path), path))
 
             def serve(connection):
