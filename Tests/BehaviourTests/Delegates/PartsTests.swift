@@ -139,6 +139,44 @@ struct PartsTests {
         )
     }
 
+    @Test("A part's response has its own fields, and those of the whole that don't describe the body")
+    func fields() async throws {
+        let responses = Watched<[HTTPURLResponse]>([])
+        let delegate = Parts { response in
+            responses.update { $0 += response.map { [$0] } ?? [] }
+            return .allow
+        }
+        let rig = try Rig(delegate: delegate) { _ in
+            .text(Self.part(1) + "--frame--", contentType: Self.mixedReplace).headers([
+                "X-Whole": "yes", "X-Number": "0", "Content-Language": "de", "Content-Location": "/whole",
+            ])
+        }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
+        try await delegate.story.wait { $0.last == "completed 0" }
+        let part = try #require(responses.value.last)
+        #expect(part.value(forHTTPHeaderField: "X-Whole") == "yes")
+        #expect(part.value(forHTTPHeaderField: "X-Number") == "1")
+        for name in ["Content-Language", "Content-Location", "Content-Length"] {
+            #expect(part.value(forHTTPHeaderField: name) == nil)
+        }
+    }
+
+    @Test("A part can't become a download or a stream: it is allowed", arguments: [true, false])
+    func becoming(download: Bool) async throws {
+        let delegate = Parts {
+            $0?.value(forHTTPHeaderField: "X-Number") == nil ? .allow : download ? .becomeDownload : .becomeStream
+        }
+        let rig = try Rig(delegate: delegate) { _ in
+            .text(Self.part(1) + Self.part(2) + "--frame--", contentType: Self.mixedReplace)
+        }
+        defer { rig.stop() }
+        rig.session.dataTask(with: rig.url("/")).resume()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        #expect(delegate.story.value.filter { $0.hasPrefix("data ") } == ["data part 1", "data part 2"])
+        #expect(delegate.story.value.last == "completed 0")
+    }
+
     @Test("Thousands of small parts come whole and in order, however slow the delegate is")
     func manyParts() async throws {
         let count = 5000
