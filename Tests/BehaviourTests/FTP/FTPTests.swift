@@ -250,11 +250,23 @@ struct FTPTests {
         _ = await helper.ending()
     }
 
+    @Test("Over TLS no delegate is asked about the server")
+    func unasked() async throws {
+        let server = try Vsftpd.overTLS()
+        try server.publish(name, Data("hello".utf8))
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.cancelAuthenticationChallenge, nil) })
+        let session = try trustingSession(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/upload/\(name)")).text == "hello")
+        #expect(delegate.challenges.value.isEmpty)
+    }
+
     private func trustingSession(
+        delegate: (any URLSessionDelegate)? = nil,
         _ configure: (URLSessionConfiguration) -> Void = { _ in }
     ) throws -> URLSession {
         let authority = try Nginx.shared().site.authority
-        return URLSession.forTest {
+        return URLSession.forTest(delegate: delegate) {
             $0.curl.tls.trustRoots = [.file(authority)]
             configure($0)
         }

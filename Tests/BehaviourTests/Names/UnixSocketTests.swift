@@ -108,6 +108,22 @@ struct UnixSocketTests {
         #expect(untrusted.error?.code == .serverCertificateHasUnknownRoot)
     }
 
+    @Test("A delegate is asked about TLS over a socket that is set for a host, and not over one that the URL names")
+    func trust() async throws {
+        let nginx = try Nginx.shared()
+        let delegate = DecidingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+            $0.curl.hosts["localhost"].names.unixSocket = .path(nginx.site.tlsSocket.path)
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(nginx.unixTLS(NginxSite.smallPath)).text == NginxSite.smallText)
+        #expect(delegate.challenges.value.isEmpty)
+        let ordinary = try #require(URL(string: "https://localhost" + NginxSite.smallPath))
+        #expect(await session.load(ordinary).text == NginxSite.smallText)
+        #expect(delegate.challenges.value.map(\.space.host) == ["localhost"])
+    }
+
     @Test("A socket's challenge is answered as any other")
     func challenge() async throws {
         let nginx = try Nginx.shared()
