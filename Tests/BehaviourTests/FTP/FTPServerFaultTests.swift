@@ -284,6 +284,33 @@ struct FTPServerFaultTests {
         #expect(error?.code == .cannotCreateFile)
     }
 
+    @Test(
+        "A file that the server won't send can't be opened, unless it says that there is none",
+        arguments: [
+            ("450 Busy", URLError.Code.cannotOpenFile), ("552 No", .cannotOpenFile), ("550 No", .fileDoesNotExist),
+        ]
+    )
+    func refusedDownload(reply: String, code: URLError.Code) async throws {
+        let ftp = try ScriptedFTPServer(Self.content) { $0.hasPrefix("RETR") ? .reply(reply) : nil }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).error?.code == code)
+    }
+
+    @Test("An upload needs a file's name in the URL, and stores nothing without")
+    func nameless() async throws {
+        let ftp = try ScriptedFTPServer(Self.content)
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let error = await #expect(throws: URLError.self) {
+            _ = try await session.upload(for: URLRequest(url: ftp.url("/")), from: Data("x".utf8))
+        }
+        #expect(error?.code == .badURL)
+        #expect(!ftp.commands.contains { $0.hasPrefix("STOR") })
+    }
+
     @Test("The data connection goes to the server's own address, whatever address it names")
     func otherAddress() async throws {
         // Of those that are for documentation: nobody is there (RFC 5737).
