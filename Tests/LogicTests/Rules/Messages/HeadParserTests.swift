@@ -251,6 +251,24 @@ struct HeadParserTests {
         #expect(head.fields.count == 2000)
     }
 
+    @Test("A head and the informational ones before it may have 300 KiB together, and more only as the body is sent")
+    func together() {
+        let hints = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+        func response(_ value: String) -> String { "HTTP/1.1 200 OK\r\nX: \(value)\r\n\r\n" }
+        let room = 300 * 1024 - response("").utf8.count
+        let count = room / hints.utf8.count
+        for (surplus, allowance) in [(0, 0), (1, 0), (1, 1), (2, 1)] {
+            var parser = HeadParser()
+            parser.allowance = allowance
+            let filler = String(repeating: "x", count: room - count * hints.utf8.count + surplus)
+            let text = String(repeating: hints, count: count) + response(filler)
+            let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false).dropLast()
+            let result = Self.parse(lines.map { Array("\($0)\r\n".utf8) }, with: &parser)
+            #expect(result.heads.count == (surplus > allowance ? 0 : 1))
+            #expect(result.isMalformed == (surplus > allowance))
+        }
+    }
+
     @Test("A head with too many fields is refused, an informational one too")
     func manyFields() {
         let most = HeadParser.maximumFields
