@@ -22,6 +22,19 @@ struct FTPServerFaultTests {
         #expect(server.commands.contains("PASS p@ss word"))
     }
 
+    @Test("Plain FTP never asks for TLS, nor the server to connect, and fields of the request go nowhere")
+    func plain() async throws {
+        let ftp = try ScriptedFTPServer(Self.content)
+        defer { ftp.stop() }
+        let session = URLSession.forTest { $0.httpAdditionalHeaders = ["Authorization": "Basic c2VjcmV0"] }
+        defer { session.invalidateAndCancel() }
+        let request = URLRequest(ftp.url(), headers: ["Range": "bytes=1-2", "X-Field": "field"])
+        #expect(await session.load(request).data == Self.content)
+        let commands = Set(ftp.commands.compactMap { $0.split(separator: " ").first })
+        #expect(commands.isDisjoint(with: ["AUTH", "PROT", "PORT", "EPRT", "REST"]))
+        #expect(!ftp.commands.contains { $0.contains("secret") || $0.contains("field") })
+    }
+
     @Test(
         "A line break in the URL's login or path is no command",
         arguments: ["a%0D%0ADELE%20x:b@", "a:b%0D%0ADELE%20x@", ""]
