@@ -301,6 +301,37 @@ extension BackgroundTests {
             #expect(delegate.result.value == .success(200))
         }
 
+        @Test("The program's credential storage may wait for its session's delegate, and for the end of another task")
+        func waitingStorage() async throws {
+            final class Storage: URLCredentialStorage, @unchecked Sendable {
+                let (isAsked, mayAnswer) = (Gate(), Gate())
+                override func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
+                    isAsked.open()
+                    mayAnswer.waitBlocking()
+                    return URLCredential(user: "u", password: "p", persistence: .forSession)
+                }
+            }
+            let storage = Storage()
+            defer { storage.mayAnswer.open() }
+            let rig = try BackgroundRig {
+                $0.urlCredentialStorage = storage
+            } handler: { request in
+                if request.path == "/open" { return .text("hello") }
+                if request.header("Authorization") == "Basic dTpw" { return .text("welcome") }
+                return .status(401).header("WWW-Authenticate", "Basic realm=\"r\"")
+            }
+            defer { rig.end() }
+            let guarded = rig.download("/guarded")
+            try await storage.isAsked.wait()
+            try await rig.delegate.success(of: rig.download("/open"))
+            // The delegate's queue goes on, too.
+            try await rig.delegate.success(of: rig.download("/open"))
+            storage.mayAnswer.open()
+            try await rig.delegate.success(of: guarded)
+            #expect(rig.delegate.body(of: guarded) == Data("welcome".utf8))
+            try await rig.finish()
+        }
+
         @Test("A question that a killed program hasn't answered is put to the next one")
         func waiting() async throws {
             let rig = try BackgroundRig()

@@ -4,6 +4,24 @@ import Glibc
 
 // Messages from the agent, on the client's queue.
 
+/// A question of an agent's.
+private struct ReceivedQuestion {
+    /// Means something only to the agent that asks.
+    let number: Int
+    /// The task's; nil for a question about a connection.
+    let key: UUID?
+    let query: ChallengeQuery
+    /// To the agent that asks.
+    let channel: BackgroundClient.Channel
+    private(set) var proposal: URLCredential?
+
+    func proposing(_ credential: URLCredential?) -> ReceivedQuestion {
+        var copy = self
+        copy.proposal = credential
+        return copy
+    }
+}
+
 /// A question on its way to a delegate. Any thread.
 private final class Inquiry: Sendable {
     private let isAnswered = Mutex(false)
@@ -42,7 +60,7 @@ extension BackgroundClient {
         case (.event(let key, let event), .attached):
             tasks.engine(key)?.apply(event)
         case (.question(let number, let key, let query), .attached(let channel)):
-            ask(query, key, number, channel)
+            lookUpProposal(for: ReceivedQuestion(number: number, key: key, query: query, channel: channel))
         case (.ended(let key, let ending), .attached(let channel)):
             losses.forget()
             ended(key, ending, channel)
@@ -163,37 +181,42 @@ extension BackgroundClient {
         !isOver(engine) && engine.shared.withLock { $0.machine.cancellation } == nil
     }
 
-    private func ask(_ query: ChallengeQuery, _ key: UUID?, _ number: Int, _ channel: Channel) {
+    /// Finds what the program's storage proposes, before it is chosen who is asked. The storage may be of the program's own class, and wait
+    /// for the session's delegate, which may be waiting for this queue.
+    private func lookUpProposal(for question: ReceivedQuestion) {
+        guard question.query.admitsProposal, let storage = core?.settings.credentialStorage else {
+            return ask(question)
+        }
+        WorkThreads.blocking.run { [self] in
+            let proposal = storage.matchingDefault(for: question.query.space)
+            queue.async { self.ask(question.proposing(proposal)) }
+        }
+    }
+
+    private func ask(_ question: ReceivedQuestion) {
+        guard case .attached(let current) = connection, current === question.channel else { return }
         let asked: BackgroundEngine?
-        if let key {
+        if let key = question.key {
             asked = tasks.engine(key).flatMap { canBeAsked($0) ? $0 : nil }
         } else {
             // A question about a connection belongs to no task; the session's delegate is asked on behalf of a task that goes to the
             // server. A delegate that decides only for its own tasks isn't asked for others: if no other task is left, those in question
             // are ending.
             let open = tasks.engines.filter { canBeAsked($0) && $0.deciderName == nil }
-            asked = open.first { query.isAbout($0.originalRequest) } ?? open.first
+            asked = open.first { question.query.isAbout($0.originalRequest) } ?? open.first
         }
         guard let asked else { return }
         let inquiry = Inquiry { [self] in
-            queue.async { self.askAnother(than: asked, query, key, number, channel) }
+            queue.async { self.askAnother(than: asked, question) }
         }
-        // Only to this agent: after a restart, numbers mean something else.
-        asked.ask(query) { [queue] reply in
+        asked.ask(question.query, proposing: question.proposal) { [queue] reply in
             inquiry.noteAnswer()
-            queue.async { channel.send(.answer(number, reply)) }
+            queue.async { question.channel.send(.answer(question.number, reply)) }
         }
     }
 
     /// The question was dropped, perhaps along with a cancelled task's other messages: the agent still waits for an answer.
-    private func askAnother(
-        than asked: BackgroundEngine,
-        _ query: ChallengeQuery,
-        _ key: UUID?,
-        _ number: Int,
-        _ channel: Channel
-    ) {
-        guard isOver(asked), case .attached(let current) = connection, current === channel else { return }
-        ask(query, key, number, channel)
+    private func askAnother(than asked: BackgroundEngine, _ question: ReceivedQuestion) {
+        if isOver(asked) { ask(question) }
     }
 }

@@ -40,11 +40,14 @@ extension BackgroundEngine {
         WorkThreads.files.run { kept.remove(in: directory) }
     }
 
-    /// Asks the delegate on behalf of the agent; if no delegate answers, the program's credential storage does.
-    func ask(_ query: ChallengeQuery, answer: @escaping @Sendable (ChallengeReply) -> Void) {
-        let storage = session.configuration.urlCredentialStorage
-        let stored =
-            query.isOfHandshake || query.previousFailureCount > 0 ? nil : storage?.matchingDefault(for: query.space)
+    /// Asks the delegate on behalf of the agent.
+    ///
+    /// - Parameter stored: The default of the program's credential storage: the answer if no delegate has another.
+    func ask(
+        _ query: ChallengeQuery,
+        proposing stored: URLCredential?,
+        answer: @escaping @Sendable (ChallengeReply) -> Void
+    ) {
         let own = ownDelegates
         let sender = ChallengeSender { [self] given in
             if query.isOfHandshake, own === ownDelegates { note(given.answerer) }

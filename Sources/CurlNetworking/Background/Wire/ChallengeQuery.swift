@@ -94,6 +94,9 @@ struct ChallengeQuery: Codable, Sendable {
     /// Whether it is about the server's certificate or the client's.
     var isOfHandshake: Bool { trust != nil || authorities != nil }
 
+    /// Whether a storage's default credential may be proposed for it.
+    var admitsProposal: Bool { !isOfHandshake && previousFailureCount == 0 }
+
     func challenge(proposing credential: URLCredential?, sender: ChallengeSender) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: space,
