@@ -150,7 +150,7 @@ struct ProtocolMisbehaviourTests {
     /// Sends so many pieces, each some time after the one before, and ends.
     private static func send(_ count: Int, _ load: MockProtocol) {
         guard count > 0 else { return load.finish() }
-        Timer.scheduledTimer(withTimeInterval: 0.4, repeats: false) { _ in
+        _ = Timer.scheduledTimer(withTimeInterval: 0.4, repeats: false) { _ in
             load.send("x")
             send(count - 1, load)
         }
