@@ -5,8 +5,9 @@ import Foundation
 enum HandshakeDecider {
     /// The session's delegate, for all tasks that it is asked about.
     case session
-    /// The task's own delegate, or the object that it stands in for; used only by tasks with the same one.
-    case task(AnyObject)
+    /// The task's own delegate, or the object that it stands in for; used only by tasks with the same one. The program may meanwhile give
+    /// the task another: then this is the last reference, and it is the loop that lets go of it.
+    case task(ReleasedOffLoop<AnyObject>)
 
     /// nil if there is no delegate to ask. While it is unknown which of two delegates answers, the task's own is assumed.
     init?(_ delegates: AskedDelegates) {
@@ -21,11 +22,11 @@ enum HandshakeDecider {
     /// nil if `delegate` is a deputy with no object to stand in for, and so decides nothing.
     init?(own delegate: any URLSessionDelegate) {
         guard let deputy = delegate as? any HandshakeDeputy else {
-            self = .task(delegate)
+            self = .task(ReleasedOffLoop(delegate))
             return
         }
         guard let decider = deputy.handshakeDecider else { return nil }
-        self = .task(decider)
+        self = .task(ReleasedOffLoop(decider))
     }
 }
 
@@ -45,17 +46,20 @@ final class HandshakeScope {
     let coordinator = HandshakeCoordinator()
     /// nil for the session's scope, which uses the pool's multi handle, and before the first connection.
     var multi: Multi?
-    /// Weak rather than an identifier, since another object might later get the same address.
+    private let identifier: ObjectIdentifier?
+    /// Weak, and needed as well: another object might later get the same address.
     private weak var decider: AnyObject?
     private weak var currentHold: Hold?
 
     init(of decider: AnyObject? = nil) {
+        identifier = decider.map(ObjectIdentifier.init)
         self.decider = decider
     }
 
     var isOver: Bool { decider == nil }
 
-    func isOf(_ other: AnyObject) -> Bool { decider === other }
+    /// Doesn't retain any other object, whose last reference that might become.
+    func isOf(_ other: AnyObject) -> Bool { identifier == ObjectIdentifier(other) && decider === other }
 
     /// Whether a task relies on the scope's decisions.
     var isHeld: Bool { currentHold != nil }
@@ -85,7 +89,7 @@ struct HandshakeScopes {
     func existing(of decider: HandshakeDecider) -> HandshakeScope? {
         switch decider {
         case .session: session
-        case .task(let delegate): own.first { $0.isOf(delegate) }
+        case .task(let delegate): own.first { $0.isOf(delegate.value) }
         }
     }
 
@@ -96,7 +100,7 @@ struct HandshakeScopes {
             session = scope
             return scope
         case .task(let delegate):
-            let scope = own.first { $0.isOf(delegate) } ?? HandshakeScope(of: delegate)
+            let scope = own.first { $0.isOf(delegate.value) } ?? HandshakeScope(of: delegate.value)
             own.removeAll { $0 === scope }
             own.append(scope)
             return scope

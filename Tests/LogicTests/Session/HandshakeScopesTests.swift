@@ -1,14 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import CurlNetworking
+@testable import CurlTransport
 
 @Suite("Decisions about handshakes that a pool remembers")
 struct HandshakeScopesTests {
     private final class Decider: Sendable {}
 
     private static func known(_ deciders: [Decider], to scopes: HandshakeScopes) -> [Int] {
-        deciders.indices.filter { scopes.existing(of: .task(deciders[$0])) != nil }
+        deciders.indices.filter { scopes.existing(of: .task(.init(deciders[$0]))) != nil }
     }
 
     @Test("Of too many scopes, the oldest are forgotten, but not while a task relies on them")
@@ -17,7 +19,7 @@ struct HandshakeScopesTests {
         let deciders = (0..<40).map { _ in Decider() }
         var holds: [HandshakeScope.Hold] = []
         for (number, decider) in deciders.enumerated() {
-            let scope = scopes.scope(of: .task(decider))
+            let scope = scopes.scope(of: .task(.init(decider)))
             // Two tasks.
             if number < 10 { holds += [scope.hold(), scope.hold()] }
         }
@@ -36,11 +38,11 @@ struct HandshakeScopesTests {
         var scopes = HandshakeScopes()
         let session = scopes.scope(of: .session)
         let deciders = (0..<2).map { _ in Decider() }
-        for decider in deciders { _ = scopes.scope(of: .task(decider)) }
+        for decider in deciders { _ = scopes.scope(of: .task(.init(decider))) }
         weak var gone: HandshakeScope?
         do {
             let decider = Decider()
-            gone = scopes.scope(of: .task(decider))
+            gone = scopes.scope(of: .task(.init(decider)))
         }
         _ = scopes.removeSuperfluous()
         #expect(gone == nil)
@@ -68,5 +70,31 @@ struct HandshakeScopesTests {
         let scope = scopes.scope(of: first)
         #expect(scopes.existing(of: second) === scope)
         #expect(HandshakeDecider(own: Deputy(isForSomebody: false)) == nil)
+    }
+
+    /// Notes whether it is released on a loop.
+    private final class Leaving: NSObject, URLSessionDelegate {
+        private let endings: Watched<[Bool]>
+
+        init(_ endings: Watched<[Bool]>) {
+            self.endings = endings
+        }
+
+        deinit {
+            let isOnLoop = EventLoop.isCurrent
+            endings.update { $0.append(isOnLoop) }
+        }
+    }
+
+    @Test(
+        "A delegate that a task no longer has isn't released on the loop that was about to ask it",
+        .timeLimit(.minutes(1))
+    )
+    func release() async throws {
+        let endings = Watched<[Bool]>([])
+        let decider = Watched(HandshakeDecider(own: Leaving(endings)))
+        await EventLoop(label: "test").perform { decider.update { $0 = nil } }
+        try await endings.wait { !$0.isEmpty }
+        #expect(endings.value == [false])
     }
 }

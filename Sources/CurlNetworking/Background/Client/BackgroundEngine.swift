@@ -153,7 +153,7 @@ final class BackgroundEngine: StatefulTaskEngine, @unchecked Sendable {
     var deciderName: UUID? {
         let delegates = AskedDelegates(of: ownDelegates, session.delegates)
         guard case .task(let decider)? = HandshakeDecider(delegates) else { return nil }
-        return client.deciders.name(of: decider)
+        return client.deciders.name(of: decider.value)
     }
 
     func ownDelegateChanged() {
