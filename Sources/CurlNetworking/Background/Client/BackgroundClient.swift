@@ -206,8 +206,8 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         }
     }
 
-    /// The delegate has been told of a task's end. Returns once the message to the agent is written, if one is attached: the program may
-    /// exit then.
+    /// The delegate has been told of a task's end. Returns once the message to the agent is written, if one is attached and keeps up: the
+    /// program may exit then.
     ///
     /// - Parameter keepsFile: Whether the agent isn't told, but the next session that attaches is.
     func acknowledge(_ engine: BackgroundEngine, keepsFile: Bool) {
