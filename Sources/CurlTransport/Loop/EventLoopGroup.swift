@@ -14,7 +14,10 @@ package final class EventLoopGroup: Sendable {
 
     static let all = [shared, tasks, ftp]
 
-    private static let usualCount = max(1, min(4, ProcessInfo.processInfo.activeProcessorCount / 2))
+    private static let usualCount = count(forCores: ProcessInfo.processInfo.activeProcessorCount)
+
+    /// How many loops sessions share on a machine with so many cores.
+    static func count(forCores cores: Int) -> Int { max(1, min(4, cores / 2)) }
 
     private let label: String
     private let count: Int

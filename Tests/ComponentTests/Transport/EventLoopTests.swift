@@ -271,6 +271,11 @@ struct EventLoopTests {
         keep(loops)
     }
 
+    @Test("Half as many loops as there are cores are shared, one at least and four at most")
+    func usualCount() {
+        #expect([1, 2, 3, 4, 8, 9, 64].map(EventLoopGroup.count(forCores:)) == [1, 1, 1, 2, 4, 4, 4])
+    }
+
     @Test("A caller that asks a group for several loops gets different ones, and the group grows for it alone")
     func several() {
         let group = EventLoopGroup(count: 2)
