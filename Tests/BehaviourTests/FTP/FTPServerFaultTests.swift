@@ -159,7 +159,7 @@ struct FTPServerFaultTests {
         let ftp = try ScriptedFTPServer(large) { $0.hasPrefix("MDTM") ? .reply("500 What?") : nil }
         defer { ftp.stop() }
         let directory = try TemporaryDirectory()
-        #expect(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory) == nil)
+        #expect(try await PausedDownload.pauseEarly(URLRequest(ftp.url()), in: directory) == nil)
         #expect(directory.content.isEmpty)
     }
 
@@ -175,7 +175,7 @@ struct FTPServerFaultTests {
         }
         defer { ftp.stop() }
         let directory = try TemporaryDirectory()
-        let data = try #require(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory))
+        let data = try #require(try await PausedDownload.pauseEarly(URLRequest(ftp.url()), in: directory))
         isResumed.update { $0 = true }
         let resumed = try await ResumedDownload(data, in: directory)
         #expect(resumed.error == nil)
@@ -262,7 +262,7 @@ struct FTPServerFaultTests {
         let ftp = try ScriptedFTPServer(large) { $0.hasPrefix("REST") ? .reply("502 No") : nil }
         defer { ftp.stop() }
         let directory = try TemporaryDirectory()
-        let data = try #require(try await PausedDownload.pause(URLRequest(ftp.url()), at: 1, in: directory))
+        let data = try #require(try await PausedDownload.pauseEarly(URLRequest(ftp.url()), in: directory))
         let resumed = try await ResumedDownload(data, in: directory)
         #expect(resumed.error == nil)
         #expect(resumed.body == large)

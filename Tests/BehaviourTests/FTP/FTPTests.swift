@@ -162,7 +162,7 @@ struct FTPTests {
         let content = GeneratedBody.bytes(seed: 8, length: length)
         try server.publish(name, content)
         let directory = try TemporaryDirectory()
-        let data = try #require(try await PausedDownload.pause(URLRequest(url), at: 1, in: directory))
+        let data = try #require(try await PausedDownload.pauseEarly(URLRequest(url), in: directory))
         let resumed = try await ResumedDownload(data, in: directory)
         #expect(resumed.error == nil)
         #expect(resumed.hasContinued)
@@ -173,7 +173,7 @@ struct FTPTests {
     func changed(length: Int) async throws {
         try server.publish(name, GeneratedBody.bytes(seed: 8, length: 30_000_000))
         let directory = try TemporaryDirectory()
-        let data = try #require(try await PausedDownload.pause(URLRequest(url), at: 1, in: directory))
+        let data = try #require(try await PausedDownload.pauseEarly(URLRequest(url), in: directory))
         let changed = GeneratedBody.bytes(seed: 9, length: length)
         try server.publish(name, changed)
         try FileManager.default.setAttributes(

@@ -69,10 +69,26 @@ struct PausedDownload: Sendable {
         self.directory = directory
     }
 
+    /// Starts a download and pauses it at its first bytes. The session keeps it slow: a server that holds nothing back could be done before a
+    /// busy machine gets round to pausing.
+    static func pauseEarly(_ request: URLRequest, in directory: TemporaryDirectory) async throws -> Data? {
+        try await pause(request, at: 1, in: directory) { configuration in
+            configuration.curl.configureTransfer = { transfer, _ in
+                try transfer.set("BUFFERSIZE", 16 * 1024)
+                try transfer.set("MAX_RECV_SPEED_LARGE", 2_000_000)
+            }
+        }
+    }
+
     /// Starts a download and pauses it when so many bytes have been written.
-    static func pause(_ request: URLRequest, at offset: Int64, in directory: TemporaryDirectory) async throws -> Data? {
+    static func pause(
+        _ request: URLRequest,
+        at offset: Int64,
+        in directory: TemporaryDirectory,
+        _ configure: (URLSessionConfiguration) -> Void = { _ in }
+    ) async throws -> Data? {
         let delegate = RecordingDelegate()
-        let session = URLSession.forDownloads(to: directory, delegate: delegate)
+        let session = URLSession.forDownloads(to: directory, delegate: delegate, configure)
         let task = session.downloadTask(with: request)
         task.resume()
         try await delegate.wait(for: task) { $0.isWritten(upTo: offset) }
