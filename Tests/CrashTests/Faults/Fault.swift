@@ -34,6 +34,8 @@ struct Fault: Sendable, CustomTestStringConvertible {
     /// Whether a step may end by its time-out, as where a name takes long. Of everything else it is known at once.
     var mayTimeOut: Bool { kind == "names" || kind == "slow-names" }
 
+    var lacksDescriptorsForGood: Bool { kind == "descriptors" && isForGood }
+
     /// Whether a step may fail. Where a call reads or writes less than it was asked for, another does the rest.
     var mayFail: Bool { kind != "short-reads" && kind != "short-writes" }
 

@@ -406,16 +406,18 @@ final class AgentTask: @unchecked Sendable {
         session.sync(file) { [self] result in
             guard case .syncing = phase else { return }
             switch result {
-            case .failure(let error) where error.isTransient:
+            case .failure(let error) where !error.isTransient:
+                end(aboutFile(error), resumeData: nil)
+            case .failure where !session.isAttached:
                 let delay = failures.nextDelay()
                 session.after(delay) { [weak self] in
                     // Forgotten meanwhile, perhaps along with its session.
                     guard let self, case .syncing = phase else { return }
                     sync(file, ending, isRecorded: isRecorded)
                 }
-            case .failure(let error):
-                end(aboutFile(error), resumeData: nil)
-            case .success:
+            case .failure, .success:
+                // A program that waits for the file takes it even if it can't be synced now. Until then, its length says whether it is
+                // complete.
                 phase = .ended(isRecorded: isRecorded)
                 if !isRecorded { recordEnd() }
                 report(ending)
