@@ -30,12 +30,11 @@ struct HTTP2EarlyAnswerTests {
 
     /// The frames of a complete answer and of a reset, which libcurl reads together: it then loses the answer.
     private static func lost(_ request: Server.Request, code: UInt32 = noError) -> Server.Step {
-        let code = withUnsafeBytes(of: code.bigEndian) { Data($0) }
         let block = Server.fields(status: 413, [("content-length", "2")])
         return .frames([
             Server.frame(.headers, flags: Server.endHeaders, stream: request.stream, block),
             Server.frame(.data, flags: Server.endStream, stream: request.stream, Data("no".utf8)),
-            Server.frame(.resetStream, stream: request.stream, code),
+            Server.frame(.resetStream, stream: request.stream, code.bigEndianBytes),
         ])
     }
 

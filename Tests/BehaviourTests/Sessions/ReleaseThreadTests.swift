@@ -7,25 +7,6 @@ import Testing
 
 @Suite("Where the program's objects are released", .timeLimit(.minutes(1)))
 struct ReleaseThreadTests {
-    /// Notes whether it is released on an event loop.
-    private final class Leaving: Hashable, CustomStringConvertible, Sendable {
-        private let endings: Watched<[Bool]>
-
-        init(_ endings: Watched<[Bool]>) {
-            self.endings = endings
-        }
-
-        deinit {
-            let isOnLoop = EventLoop.isCurrent
-            endings.update { $0.append(isOnLoop) }
-        }
-
-        /// As the name of a header field.
-        var description: String { "X-Leaving" }
-        static func == (one: Leaving, other: Leaving) -> Bool { one === other }
-        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-    }
-
     // The objects of a session, in which something leaves with them. @unchecked as their superclasses are; the properties never change.
     private final class LeavingCache: URLCache, @unchecked Sendable {
         private let leaving: Leaving

@@ -72,17 +72,11 @@ struct HandshakeScopesTests {
         #expect(HandshakeDecider(own: Deputy(isForSomebody: false)) == nil)
     }
 
-    /// Notes whether it is released on a loop.
-    private final class Leaving: NSObject, URLSessionDelegate {
-        private let endings: Watched<[Bool]>
+    private final class LeavingDelegate: NSObject, URLSessionDelegate {
+        private let leaving: Leaving
 
-        init(_ endings: Watched<[Bool]>) {
-            self.endings = endings
-        }
-
-        deinit {
-            let isOnLoop = EventLoop.isCurrent
-            endings.update { $0.append(isOnLoop) }
+        init(_ leaving: Leaving) {
+            self.leaving = leaving
         }
     }
 
@@ -92,7 +86,7 @@ struct HandshakeScopesTests {
     )
     func release() async throws {
         let endings = Watched<[Bool]>([])
-        let decider = Watched(HandshakeDecider(own: Leaving(endings)))
+        let decider = Watched(HandshakeDecider(own: LeavingDelegate(Leaving(endings))))
         await EventLoop(label: "test").perform { decider.update { $0 = nil } }
         try await endings.wait { !$0.isEmpty }
         #expect(endings.value == [false])

@@ -347,7 +347,7 @@ extension ScriptedHTTP2Server.Step {
 }
 
 extension FixedWidthInteger {
-    fileprivate var bigEndianBytes: Data {
+    package var bigEndianBytes: Data {
         withUnsafeBytes(of: bigEndian) { Data($0) }
     }
 }
