@@ -12,7 +12,8 @@ struct ExecTests {
         let server = try LoopbackServer { _ in .pieces([.body(.generated(length: 100_000, seed: 1)), .never]) }
         defer { server.stop() }
         // A process of its own: other tests have descriptors, too.
-        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) { [url = server.url("/") as URL] in
+        let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
+            [url = server.url("/") as URL] in
             let directory = try TemporaryDirectory()
             let inherited = ProcessUsage().descriptors
             let delegate = RecordingDelegate()
@@ -27,7 +28,9 @@ struct ExecTests {
 
             // One may have taken the number of another that was open only then.
             let descriptors = ProcessUsage().descriptors.filter { inherited[$0.key] != $0.value }
-            let staysOpen = descriptors.filter { fcntl(Int32($0.key), F_GETFD) & FD_CLOEXEC == 0 && !Self.isPair($0.key) }
+            let staysOpen = descriptors.filter {
+                fcntl(Int32($0.key), F_GETFD) & FD_CLOEXEC == 0 && !Self.isPair($0.key)
+            }
             // A link may lead to the folder.
             let isFileOpen = descriptors.values.contains { $0.contains(directory.url.lastPathComponent) }
             let sockets = descriptors.values.count { $0.hasPrefix("socket:") }
