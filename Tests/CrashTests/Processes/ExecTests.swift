@@ -15,7 +15,7 @@ struct ExecTests {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             [url = server.url("/") as URL] in
             let directory = try TemporaryDirectory()
-            let inherited = ProcessUsage().descriptors
+            let inherited = await ProcessUsage.atRest().descriptors
             let delegate = RecordingDelegate()
             let configuration = URLSessionConfiguration.ephemeral
             configuration.curl.temporaryDirectory = directory.url
@@ -27,7 +27,7 @@ struct ExecTests {
             try await delegate.wait(for: download) { if case .wrote = $0 { true } else { false } }
 
             // One may have taken the number of another that was open only then.
-            let descriptors = ProcessUsage().descriptors.filter { inherited[$0.key] != $0.value }
+            let descriptors = await ProcessUsage.atRest().descriptors.filter { inherited[$0.key] != $0.value }
             let staysOpen = descriptors.filter {
                 fcntl(Int32($0.key), F_GETFD) & FD_CLOEXEC == 0 && !Self.isPair($0.key)
             }
