@@ -31,8 +31,7 @@ struct ExecTests {
             let staysOpen = descriptors.filter {
                 fcntl(Int32($0.key), F_GETFD) & FD_CLOEXEC == 0 && !Self.isPair($0.key)
             }
-            // A link may lead to the folder.
-            let isFileOpen = descriptors.values.contains { $0.contains(directory.url.lastPathComponent) }
+            let isFileOpen = descriptors.values.contains { $0.hasPrefix(directory.url.path) }
             let sockets = descriptors.values.count { $0.hasPrefix("socket:") }
             guard !staysOpen.isEmpty || !isFileOpen || sockets < 2 else { return }
             // An expectation in this process would only tell that it failed.

@@ -6,7 +6,8 @@ package final class TemporaryDirectory: Sendable {
     package let url: URL
 
     package init(in parent: URL = FileManager.default.temporaryDirectory) throws {
-        url = parent.appendingPathComponent(
+        // Programs may show where a link leads.
+        url = parent.resolvingSymlinksInPath().appendingPathComponent(
             "CurlNetworkingTests-\(UUID().uuidString)",
             isDirectory: true
         )
