@@ -14,7 +14,7 @@ final class ProxyStep: Step {
         where context.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
             plan.options?.tunnel(through: server, to: ticket.origin, context.session.settings.names)
         case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
-        case .through: break
+        case .through: plan.options?.nameHost(ticket.origin)
         }
     }
 }
@@ -35,6 +35,21 @@ extension TransferOptions {
     /// No HTTP proxy sees the request: a `Proxy-Authorization` set by hand would reach the server (RFC 9110 §11.7.2).
     fileprivate mutating func dropProxyAuthorization() {
         removeHeader("Proxy-Authorization")
+    }
+
+    /// Writes the field `Host`. libcurl (seen with 7.88.1) remembers with a connection to a proxy whether the first host asked for through it
+    /// is an IPv6 address, and writes the names of all others with brackets, too, or their addresses without.
+    fileprivate mutating func nameHost(_ origin: Origin) {
+        guard !headers.contains(where: { $0.isLine(ofField: "Host") }) else { return }
+        headers.append("Host: \(hostField(of: origin))")
+    }
+
+    /// Servers see the case of the letters, as without a proxy.
+    private func hostField(of origin: Origin) -> String {
+        let field = origin.hostField
+        guard let start = url.range(of: "://")?.upperBound else { return field }
+        let spelled = String(url[start...].prefix(field.count))
+        return spelled.isEqualIgnoringASCIICase(to: field) ? spelled : field
     }
 
     private static func isForProxy(_ line: String) -> Bool {

@@ -45,6 +45,22 @@ struct ProxyTests {
         #expect(proxy.server.connectionCount == 2)
     }
 
+    @Test("Each request names its own host to the proxy, whatever hosts its connection was used for")
+    func hostFields() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings()) { $0.curl.eventLoops = 1 }
+        defer { session.invalidateAndCancel() }
+        let hosts = ["[::1]:81", "A.example", "b.example:81", "[2001:db8::1]"]
+        for host in hosts { #expect(await session.load("http://\(host)/").response?.statusCode == 200) }
+        #expect(await session.load("http://user@c.example:80").response?.statusCode == 200)
+        var request = URLRequest(url: try #require(URL(string: "http://[::1]/")))
+        request.setValue("own.example", forHTTPHeaderField: "Host")
+        #expect(await session.load(request).response?.statusCode == 200)
+        #expect(proxy.server.requests.map { $0.header("Host") } == hosts + ["c.example", "own.example"])
+        #expect(proxy.server.connectionCount == 1)
+    }
+
     @Test("A proxy may be for some hosts only, and the metrics say so")
     func hosts() async throws {
         let proxy = try ScriptedProxy()
