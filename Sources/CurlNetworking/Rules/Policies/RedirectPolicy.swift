@@ -129,6 +129,10 @@ enum RedirectPolicy {
             for name in bodyFields { next.setValue(nil, forHTTPHeaderField: name) }
         }
         if crossesOrigin { removeCredentials(from: &next) }
+        // It may name a URL that was loaded over TLS, and must not be told without (RFC 9110 §10.1.3).
+        if request.url.flatMap(Scheme.init)?.isSecure == true, Scheme(target)?.isSecure != true {
+            next.setValue(nil, forHTTPHeaderField: "Referer")
+        }
         return next
     }
 

@@ -368,6 +368,23 @@ struct RedirectPolicyTests {
         #expect(next.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
+    @Test("Referer goes along, but not from https to http (RFC 9110 §10.1.3)")
+    func referer() throws {
+        func referer(from url: String, to location: String) throws -> String? {
+            let request = try Sample.request(url, "GET", ["Referer": "https://example.com/page"])
+            return try Self.followed(302, location, to: request).value(forHTTPHeaderField: "Referer")
+        }
+        for location in ["http://example.com/a", "HTTP://other.example/"] {
+            #expect(try referer(from: "https://example.com/a", to: location) == nil)
+        }
+        for location in ["/b", "https://other.example/"] {
+            #expect(try referer(from: "https://example.com/a", to: location) != nil)
+        }
+        for location in ["/b", "https://example.com/", "http://other.example/"] {
+            #expect(try referer(from: "http://example.com/a", to: location) != nil)
+        }
+    }
+
     // MARK: - Limit
 
     @Test("Twenty redirects are followed, and the next one fails")
