@@ -47,10 +47,11 @@ struct HeaderFields: Sendable, Equatable {
         places.append(Place(start: start, valueStart: valueStart, end: bytes.count))
     }
 
-    /// Adds to the value of the last field, after a space.
+    /// Adds to the value of the last field, after a space, which may only be between two parts (RFC 9110 §5.5).
     mutating func continueLast(with value: UnsafeRawBufferPointer) {
-        bytes.append(UInt8(ascii: " "))
-        add(value, toFieldNamed: places[places.count - 1].name)
+        guard let last = places.last, !value.isEmpty else { return }
+        if !last.value.isEmpty { bytes.append(UInt8(ascii: " ")) }
+        add(value, toFieldNamed: last.name)
         places[places.count - 1].end = bytes.count
     }
 

@@ -160,6 +160,12 @@ struct HeadParserTests {
         #expect(try Self.fields(" lost", "A: b") == [HeaderField(name: "A", value: "b")])
     }
 
+    @Test("Unfolded values don't begin or end with a space (RFC 9110 §5.5)")
+    func foldingAtEnds() throws {
+        let fields = try Self.fields("Location:", " /c", "A:", " ", "\tb", " ", "B: ", " ")
+        #expect(fields.map(\.value) == ["/c", "b", ""])
+    }
+
     @Test("A folded transfer coding is malformed: libcurl doesn't find it")
     func foldedTransferCoding() {
         #expect(Self.parse(["HTTP/1.1 200 OK", "Transfer-Encoding:", " chunked", ""]).isMalformed)
