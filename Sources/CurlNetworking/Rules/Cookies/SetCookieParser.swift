@@ -127,8 +127,9 @@ enum CookieDate {
         }
     }
 
+    /// What follows the seconds is ignored, even another colon.
     private static func time(_ token: Substring.UTF8View) -> (Int, Int, Int)? {
-        let parts = token.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let hour = wholeNumber(parts[0]), let minute = wholeNumber(parts[1]),
             let second = number(parts[2], digits: 1...2)
         else { return nil }
