@@ -22,14 +22,25 @@ enum CacheStorability {
     /// Whether neither `head` nor its directives forbid storing to every cache, shared or private.
     static func permitsStoring(_ head: ResponseHead, _ directives: CacheDirectives) -> Bool {
         !directives.contains("no-store") && !CacheVariant.names(of: head).contains("*")
+            && (!directives.contains("must-understand") || isUnderstood(head.status))
             // Otherwise it is unknown which fields may be stored.
             && ListField.names(in: head.combined("Connection")) != nil
     }
 
-    /// Redirects (one that wasn't followed must not answer later requests), and challenges.
+    /// Whether `must-understand` leaves responses with that status to the other rules (RFC 9111 §5.2.2.3): those of RFC 9110 §15. Another
+    /// status may ask something of caches that isn't known here.
+    private static func isUnderstood(_ status: Int) -> Bool {
+        switch status {
+        case 200...206, 300...305, 307, 308, 400...417, 421, 422, 426, 500...505: true
+        default: false
+        }
+    }
+
+    /// Redirects (one that wasn't followed must not answer later requests), challenges, and the errors that RFC 6585 keeps out of every
+    /// cache, whatever their fields say: they are about the client, not about what it asked for.
     private static func isPassing(_ status: Int) -> Bool {
         switch status {
-        case 301, 302, 303, 307, 308, 401, 407: true
+        case 301, 302, 303, 307, 308, 401, 407, 428, 429, 431, 511: true
         default: false
         }
     }

@@ -96,9 +96,24 @@ struct CacheStorabilityTests {
         #expect(try Self.isStored(500, ["Cache-Control": "max-age=60"]))
     }
 
+    @Test("With must-understand, only a response whose status RFC 9110 defines is stored")
+    func mustUnderstand() throws {
+        for control in ["max-age=60, must-understand", "public, Must-Understand"] {
+            for status in [200, 205, 300, 404, 417, 421, 422, 426, 500, 505] {
+                #expect(try Self.isStored(status, ["Cache-Control": control]), "\(status)")
+            }
+            for status in [207, 226, 299, 306, 399, 418, 423, 451, 499, 506, 599] {
+                #expect(try !Self.isStored(status, ["Cache-Control": control]), "\(status)")
+            }
+        }
+        #expect(try Self.isStored(599, ["Cache-Control": "max-age=60"]))
+        // The no-store is meant for caches that don't know must-understand, but counts here as well.
+        #expect(try !Self.isStored(200, ["Cache-Control": "no-store, must-understand, max-age=60"]))
+    }
+
     @Test(
-        "Redirects, challenges, and answers about a condition or range are not stored, whatever they say",
-        arguments: [301, 302, 303, 307, 308, 401, 407, 206, 304, 412, 416]
+        "Redirects, challenges, errors about the client, and answers about a condition or range are never stored",
+        arguments: [301, 302, 303, 307, 308, 401, 407, 206, 304, 412, 416, 428, 429, 431, 511]
     )
     func passing(status: Int) throws {
         #expect(try !Self.isStored(status, ["Cache-Control": "public, max-age=60", "Location": "/x"]))
