@@ -55,6 +55,16 @@ struct ResponseHeadTests {
         #expect(response.value(forHTTPHeaderField: "X-B") == "b")
     }
 
+    @Test("Trailers with a line that isn't a field are the server's fault", arguments: ["X", "X\0: y"])
+    func invalidTrailers(line: String) async throws {
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\(line)\r\n\r\n"
+        let rig = try Rig { _ in .raw([.bytes(text), .close]) }
+        defer { rig.stop() }
+        let error = await rig.session.load(rig.url("/")).error
+        #expect(error?.code == .badServerResponse)
+        #expect(error?.localizedDescription.contains("bad argument") == false)
+    }
+
     @Test("Values that aren't UTF-8 are taken as Latin-1")
     func latin1() async throws {
         let head = Data("HTTP/1.1 200 OK\r\nX-UTF8: für\r\nX-Latin: f".utf8) + Data([0xFC]) + Data("r\r\n\r\n".utf8)

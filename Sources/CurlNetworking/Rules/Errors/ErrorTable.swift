@@ -98,19 +98,20 @@ enum ErrorTable {
         case (.outOfMemory, ENOMEM): .unknown
         // libcurl before 8, for a field that is too large.
         case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
-        case _ where isOfFoldedFirstField(failure): .badServerResponse
+        case _ where isOfUnkeptField(failure): .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }
     }
 
     /// What went wrong: libcurl's text, unless that blames the wrong side.
     static func description(of failure: TransferFailure) -> String {
-        guard isOfFoldedFirstField(failure) else { return failure.text }
-        return "The response's head isn't valid: a space comes before its first field's name."
+        guard isOfUnkeptField(failure) else { return failure.text }
+        return "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
     }
 
-    /// Also libcurl before 8, for a response whose first field begins with a space.
-    private static func isOfFoldedFirstField(_ failure: TransferFailure) -> Bool {
+    /// Also libcurl's code for a field that it can't keep: the first of a response if it begins with a space (before libcurl 8), and, in
+    /// the trailers after chunks, a line without a colon.
+    private static func isOfUnkeptField(_ failure: TransferFailure) -> Bool {
         failure.code == .badFunctionArgument && failure.phase == .receiving
     }
 

@@ -121,13 +121,14 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM)) == .unknown)
     }
 
-    @Test("A response that continues a field before its first is the server's fault, and a wrong argument isn't")
-    func foldedFirstField() {
+    @Test("A field that libcurl can't keep is the server's fault, and a wrong argument isn't")
+    func unkeptField() {
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument)) == .badServerResponse)
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument, phase: .preparing)) == .unknown)
         let text = "A libcurl function was given a bad argument"
         let error = URLError(Self.failure(.badFunctionArgument, text: text), url: nil)
         #expect(error.localizedDescription.contains("before its first field"))
+        #expect(error.localizedDescription.contains("trailers"))
         #expect(error.userInfo[CurlErrorKey.text] as? String == text)
         let own = URLError(Self.failure(.badFunctionArgument, text: text, phase: .preparing), url: nil)
         #expect(own.localizedDescription == text)
