@@ -27,12 +27,18 @@ struct PublicSuffixList: Sendable {
             guard let first = line.first, !line.starts(with: "//".utf8) else { continue }
             let rule = Substring(line.prefix { !Self.isSpace($0) })
             switch first {
-            case UInt8(ascii: "!"): exceptions.insert(Punycode.asciiDomain(rule.dropFirst()))
+            case UInt8(ascii: "!"): except(Punycode.asciiDomain(rule.dropFirst()))
             case UInt8(ascii: "*"): wildcards.insert(Punycode.asciiDomain(rule.dropFirst(2)))
             case let byte where Self.isSpace(byte): continue
             default: rules.insert(Punycode.asciiDomain(rule))
             }
         }
+    }
+
+    /// The parent is the public suffix of the hosts below `domain`. It is that of no others, as each of its other children is one itself.
+    private mutating func except(_ domain: String) {
+        exceptions.insert(domain)
+        if let dot = domain.firstIndex(of: ".") { rules.insert(String(domain[domain.index(after: dot)...])) }
     }
 
     /// - Parameter domain: In lower case and ASCII.

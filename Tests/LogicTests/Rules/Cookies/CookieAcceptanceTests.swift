@@ -118,7 +118,10 @@ struct CookieAcceptanceTests {
 
     @Test(
         "A domain above the host's public suffix is refused as well, since others have names in it",
-        arguments: ["evil.s3.amazonaws.com", "s3.amazonaws.com", "a.b.s3.amazonaws.com", "evil.x.kobe.amazonaws.com"]
+        arguments: [
+            "evil.s3.amazonaws.com", "s3.amazonaws.com", "a.b.s3.amazonaws.com", "evil.x.kobe.amazonaws.com",
+            "www.city.kobe.amazonaws.com",
+        ]
     )
     func abovePublicSuffix(host: String) throws {
         let list = PublicSuffixList("com\ns3.amazonaws.com\n*.kobe.amazonaws.com\n!city.kobe.amazonaws.com\n")
@@ -131,7 +134,11 @@ struct CookieAcceptanceTests {
         #expect(try domain("amazonaws.com", from: host) == nil)
         #expect(try domain(host, from: host) != nil)
         #expect(try domain("amazonaws.com", from: "www.amazonaws.com") == ".amazonaws.com")
-        #expect(try domain("amazonaws.com", from: "www.city.kobe.amazonaws.com") == ".amazonaws.com")
+        // An exception's hosts share its parent with those below other public suffixes.
+        let exception = "city.kobe.amazonaws.com"
+        #expect(try domain(exception, from: "www.\(exception)") == ".\(exception)")
+        #expect(try domain("kobe.amazonaws.com", from: "www.\(exception)") == nil)
+        #expect(try domain("kobe.amazonaws.com", from: exception) == nil)
     }
 
     @Test("A dot at its end makes no domain of a public suffix", arguments: ["com.", ".com.", "co.uk.", "uk."])
@@ -250,6 +257,8 @@ struct PublicSuffixListTests {
         com
         *.ck
         !www.ck
+        *.kobe.jp
+        !city.kobe.jp
         co.uk trailing words
         食狮.com.cn
 
@@ -258,8 +267,10 @@ struct PublicSuffixListTests {
 
     @Test("Rules, wildcards and exceptions are those of publicsuffix.org")
     func rules() {
-        for suffix in ["com", "co.uk", "ck", "any.ck", "unknown"] { #expect(Self.list.contains(suffix), "\(suffix)") }
-        for domain in ["example.com", "www.ck", "a.any.ck", "uk.co", "a.unknown"] {
+        for suffix in ["com", "co.uk", "ck", "any.ck", "c.kobe.jp", "unknown"] {
+            #expect(Self.list.contains(suffix), "\(suffix)")
+        }
+        for domain in ["example.com", "www.ck", "a.any.ck", "city.kobe.jp", "uk.co", "a.unknown"] {
             #expect(!Self.list.contains(domain), "\(domain)")
         }
     }
@@ -284,6 +295,17 @@ struct PublicSuffixListTests {
     )
     func site(host: String, site: String) {
         #expect(PublicSuffixList.site(of: host) == site)
+    }
+
+    @Test(
+        "An exception is the site of its hosts",
+        arguments: [
+            ("www.www.ck", "www.ck"), ("a.www.city.kobe.jp", "city.kobe.jp"), ("city.kobe.jp", "city.kobe.jp"),
+            ("a.b.c.kobe.jp", "b.c.kobe.jp"),
+        ]
+    )
+    func exceptionSite(host: String, site: String) {
+        #expect(PublicSuffixList.site(of: host, isSuffix: Self.list.contains) == site)
     }
 
     @Test("A file that isn't there is no list")
