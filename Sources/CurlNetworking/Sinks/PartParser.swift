@@ -194,9 +194,19 @@ struct PartParser {
         }
     }
 
-    /// Lines that aren't fields are left out.
+    /// Lines that aren't fields are left out, and what continues them. In MIME a line that begins with white space continues the one above
+    /// (RFC 5322 §2.2.3).
     private static func fields(in head: ArraySlice<UInt8>) -> [HeaderField] {
-        head.split(separator: .lineFeed).compactMap(field)
+        var lines: [ArraySlice<UInt8>] = []
+        for line in head.split(separator: .lineFeed) {
+            guard line.first == .space || line.first == .tab, let last = lines.indices.last else {
+                lines.append(line)
+                continue
+            }
+            if lines[last].last == .carriageReturn { lines[last].removeLast() }
+            lines[last] += line
+        }
+        return lines.compactMap(field)
     }
 
     private static func field(in line: ArraySlice<UInt8>) -> HeaderField? {
@@ -246,4 +256,6 @@ extension UInt8 {
     fileprivate static let carriageReturn = UInt8(ascii: "\r")
     fileprivate static let hyphen = UInt8(ascii: "-")
     fileprivate static let colon = UInt8(ascii: ":")
+    fileprivate static let space = UInt8(ascii: " ")
+    fileprivate static let tab = UInt8(ascii: "\t")
 }

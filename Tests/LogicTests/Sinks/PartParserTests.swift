@@ -81,6 +81,14 @@ struct PartParserTests {
         ("", mixedReplace, []), ("--frame\r\nX: 1", mixedReplace, []),
     ]
 
+    @Test("A line of a part's head that begins with white space continues the one above, whatever that is")
+    func folding() throws {
+        let head = "Content-Type: text/plain;\r\n charset=utf-8\r\nX-A:\n\tb: c\n \r\nno field\r\n X-B: d\r\n"
+        let fields = "Content-Type: text/plain; charset=utf-8, X-A: b: c"
+        #expect(try Self.parts("--frame\r\n\(head)\r\na\r\n--frame--") == [[fields, "a"]])
+        #expect(try Self.parts("--frame\r\n X-A: b\r\n\r\na\r\n--frame--") == [["", "a"]])
+    }
+
     @Test("Parts of servers that don't keep to the letter are read", arguments: sloppy)
     func tolerance(text: String, type: String, expected: [[String]]) throws {
         #expect(try Self.parts(text, in: type) == expected)
