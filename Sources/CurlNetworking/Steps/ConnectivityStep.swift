@@ -14,17 +14,24 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     let waits: Bool
     private var state = State.idle
     private var backoff = RetryBackoff()
-    /// Why the last attempt failed; nil before the first.
+    /// Why the current request's last attempt failed; nil before that.
     private var lastFailure: URLError?
+    private var hasWaited = false
     private weak var context: (any StepContext)?
 
     init(waits: Bool) {
         self.waits = waits
     }
 
-    /// Why the task is waiting; nil if it isn't.
-    var cause: URLError? {
-        if case .waiting = state { lastFailure } else { nil }
+    /// Why the last attempt at the current request didn't reach the host; nil if there was none before the present one, or if that one, which
+    /// is in `phase`, has reached it. When nobody answers, attempts take longer than the pauses between them.
+    func cause(in phase: TransferPhase) -> URLError? {
+        ConnectivityPolicy.hasConnection(in: phase) ? nil : lastFailure
+    }
+
+    /// Another request begins, perhaps to another host.
+    func requestBegins() {
+        lastFailure = nil
     }
 
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
@@ -43,8 +50,8 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
     var handlesTimeOuts: Bool { true }
 
     private func wait(after error: URLError, _ context: any StepContext) {
-        let isFirst = lastFailure == nil
-        lastFailure = error
+        let isFirst = !hasWaited
+        (hasWaited, lastFailure) = (true, error)
         context.owner.show(failureToConnect: error)
         self.context = context
         let deadline = Deadline { [unowned self] in retry() }

@@ -89,7 +89,7 @@ extension URLError {
         URLError(.timedOut, url: url, "Nothing was sent or received for as long as the request's time-out allows.")
     }
 
-    /// - Parameter cause: The reason the task was waiting; nil if it wasn't.
+    /// - Parameter cause: The reason the task had no connection; nil if it had one, or had never failed to make one.
     static func resourceTimeOut(_ url: URL?, _ cause: (any Error)?) -> URLError {
         let description = "The task took longer than its configuration's timeoutIntervalForResource."
         return URLError(.timedOut, url: url, description, details: cause.map { [NSUnderlyingErrorKey: $0] } ?? [:])

@@ -191,6 +191,7 @@ extension Loader: TransferDelegate {
 
     /// Makes the steps prepare another transfer after one is over, starting with number `step`.
     func prepareNext(from step: Int) {
+        steps.connectivity.requestBegins()
         enter(.ready(step: step, .first))
         run()
     }

@@ -287,8 +287,8 @@ extension Loader: ClocksOwner {
         case .resource:
             // Questions still unanswered by the delegate don't delay the end.
             handle.drop(handle.shared.withLock { $0.mailbox.giveUpAnswer() })
-            // If the task was waiting for a connection, the error says why there was none.
-            finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause)))
+            // If the task had no connection, the error says why.
+            finish(.failure(.resourceTimeOut(request?.url, steps.connectivity.cause(in: phase.transferPhase))))
         }
     }
 

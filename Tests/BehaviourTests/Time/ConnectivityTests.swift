@@ -152,6 +152,25 @@ struct ConnectivityTests {
         #expect(metrics.transactionMetrics.count == 1, "the last attempt, with which the task ends")
     }
 
+    @Test("The resource time-out's cause is why the last attempt failed even if another one is under way")
+    func resourceTimeoutAmidAttempt() async throws {
+        let deaf = try LoopbackServer.deaf()
+        defer { deaf.stop() }
+        // The second attempt begins after one and a half seconds at most, and takes as long as the first.
+        let session = Self.session(nil) {
+            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForResource = 2
+        }
+        defer { session.invalidateAndCancel() }
+        // The kernel may accept it for the server, but an FTP server has to say something.
+        let result = await session.load(try #require(URL(string: "ftp://127.0.0.1:\(deaf.port)/file")))
+        let error = try #require(result.error)
+        #expect(error.code == .timedOut && error.localizedDescription.contains("timeoutIntervalForResource"))
+        let phase = error.userInfo[CurlErrorKey.phase] as? String
+        #expect(phase == "connecting", "amid an attempt")
+        #expect((error.userInfo[NSUnderlyingErrorKey] as? URLError)?.code == .timedOut)
+    }
+
     @Test("The idle time-out doesn't run while a task waits, and an attempt's time-out isn't the task's")
     func idleTimeout() async throws {
         let deaf = try LoopbackServer.deaf()

@@ -82,9 +82,7 @@ struct ConnectivityStepTests {
         rig.onLoop {
             for _ in 0..<3 {
                 #expect(step.end(ending(.cannotConnectToHost, .connecting), of: request, rig).isWait)
-                #expect(step.cause?.code == .cannotConnectToHost)
                 step.networkChanged()
-                #expect(step.cause == nil)
             }
         }
         #expect(rig.proceeded == 3 && rig.events.count == 1)
@@ -119,6 +117,22 @@ struct ConnectivityStepTests {
         let step = ConnectivityStep(waits: true)
         rig.isSuspended = true
         #expect(step.end(ending(.timedOut, .securing), of: request, rig).isAgain)
-        #expect(step.cause == nil)
+        #expect(step.cause(in: .preparing) == nil)
+    }
+
+    @Test("The reason for which a host wasn't reached holds until an attempt has a connection, or another request begins")
+    func cause() {
+        let step = ConnectivityStep(waits: true)
+        rig.onLoop {
+            #expect(step.end(ending(.cannotConnectToHost, .connecting), of: request, rig).isWait)
+            #expect(step.cause(in: .preparing)?.code == .cannotConnectToHost)
+            step.networkChanged()
+            for phase in [TransferPhase.preparing, .resolving, .connecting] {
+                #expect(step.cause(in: phase)?.code == .cannotConnectToHost)
+            }
+            for phase in [TransferPhase.securing, .sending, .receiving] { #expect(step.cause(in: phase) == nil) }
+            step.requestBegins()
+            #expect(step.cause(in: .connecting) == nil)
+        }
     }
 }

@@ -12,15 +12,20 @@ enum ConnectivityPolicy {
     /// `phase` is how far the transfer had got. Once there is a connection to the host, no failure counts: the server may have acted on the
     /// request.
     static func isLackOfConnectivity(_ code: URLError.Code, in phase: TransferPhase?) -> Bool {
-        switch phase {
-        case .resolving, .connecting, .preparing, nil: break
-        case .securing, .sending, .receiving: return false
-        }
+        guard !hasConnection(in: phase) else { return false }
         switch code {
         case .cannotFindHost, .dnsLookupFailed, .cannotConnectToHost, .notConnectedToInternet: return true
         // Only if there was an attempt to connect.
         case .timedOut: return phase == .resolving || phase == .connecting
         default: return false
+        }
+    }
+
+    /// Whether a transfer that got this far had a connection to the host.
+    static func hasConnection(in phase: TransferPhase?) -> Bool {
+        switch phase {
+        case .resolving, .connecting, .preparing, nil: false
+        case .securing, .sending, .receiving: true
         }
     }
 
