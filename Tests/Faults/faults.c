@@ -5,6 +5,7 @@
 //     FAULT_FOR_GOOD whether all calls after it fail as well
 //     FAULT_PROGRAM  the program that it is about: others that it starts run as ever
 //     FAULT_COUNTER  a file of at least 8 bytes, where the calls are counted; whoever writes another number there begins the fault, or ends it
+//     FAULT_CLOCK    by how many seconds the system's clock is ahead, whatever else fails
 //     FAULT_REPORT   a file to which is added which call failed, with its callers, and which signal ended a process
 //
 // With "held-disk", no call fails: those on files in FAULT_HELD wait as long as there is a file FAULT_GATE, as on a network drive that is gone. What
@@ -38,6 +39,7 @@
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 enum kind {
@@ -72,6 +74,7 @@ static unsigned long first;
 static int for_good;
 static const char *report_path;
 static const char *held_folder, *gate;
+static time_t ahead;
 static atomic_ulong *counter;
 static struct { char *start, *end; } curl, dispatch;
 
@@ -417,6 +420,15 @@ int stat64(const char *path, struct stat64 *status) __attribute__((alias("stat")
 int lstat64(const char *path, struct stat64 *status) __attribute__((alias("lstat")));
 int fstat64(int descriptor, struct stat64 *status) __attribute__((alias("fstat")));
 
+// MARK: - Time
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    REAL(clock_gettime);
+    int result = real(clock, time);
+    if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += ahead;
+    return result;
+}
+
 // MARK: - Memory
 
 void *__libc_malloc(size_t size);
@@ -510,6 +522,8 @@ __attribute__((constructor)) static void begin(void) {
     report_path = getenv("FAULT_REPORT");
     static const int traps[] = {SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV};
     for (size_t index = 0; index < sizeof traps / sizeof *traps; index++) signal(traps[index], trap);
+    const char *seconds = getenv("FAULT_CLOCK");
+    if (seconds) ahead = strtol(seconds, NULL, 10);
     const char *name = getenv("FAULT"), *at = getenv("FAULT_AT");
     const char *program = getenv("FAULT_PROGRAM"), *path = getenv("FAULT_COUNTER");
     if (!name || !program || !path || !at || strcmp(program, program_invocation_short_name) != 0) return;

@@ -24,7 +24,7 @@ final class WorkThreads: @unchecked Sendable {
     private let longestShortWork: Duration
     /// Starts a thread that calls `serve`. Returns false if the system can't.
     private let start: @Sendable (WorkThreads) -> Bool
-    private let condition = NSCondition()
+    private let condition = Condition()
     private var waiting = Fifo<Work>()
     private var count = 0
     private var idle = 0
@@ -39,7 +39,7 @@ final class WorkThreads: @unchecked Sendable {
     private var latestNumber = 0
 
     /// In seconds.
-    private static let idleTime: TimeInterval = 5
+    private static let idleTime = 5
     /// With more idle threads than this, each would still get work now and then, and none would end.
     private static let maximumIdle = 32
 
@@ -180,7 +180,7 @@ final class WorkThreads: @unchecked Sendable {
         }
         idle += 1
         defer { idle -= 1 }
-        let end = Date(timeIntervalSinceNow: Self.idleTime)
+        let end = Condition.end(ofWaiting: Self.idleTime)
         while woken == 0 {
             if condition.wait(until: end) || woken > 0 { continue }
             count -= 1
