@@ -75,10 +75,7 @@ enum ProxyAddress {
         let bare = HostSpelling.unbracketed(host)
         guard !bare.isEmpty else { return false }
         if bare.contains(":") { return IPAddress(bare) != nil }
-        return host == bare
-            && !bare.unicodeScalars.contains {
-                $0.value <= 0x20 || $0.value == 0x7f || "/?#@\\%[]".unicodeScalars.contains($0)
-            }
+        return host == bare && HostSpelling.canonical(bare) != nil
     }
 }
 
