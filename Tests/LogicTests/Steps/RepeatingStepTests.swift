@@ -120,7 +120,7 @@ struct ConnectivityStepTests {
         #expect(step.cause(in: .preparing) == nil)
     }
 
-    @Test("The reason for which a host wasn't reached holds until an attempt has a connection, or another request begins")
+    @Test("Why a host wasn't reached holds until an attempt has a connection, or another request begins")
     func cause() {
         let step = ConnectivityStep(waits: true)
         rig.onLoop {
