@@ -47,6 +47,8 @@ struct PackageDependency: Equatable {
     }
 
     private func quoted(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        "\""
+            + text.replacingOccurrences(of: "\\", with: "\\\\", options: .literal)
+            .replacingOccurrences(of: "\"", with: "\\\"", options: .literal) + "\""
     }
 }

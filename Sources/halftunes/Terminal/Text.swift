@@ -27,7 +27,8 @@ extension String {
                 default: "/._-+,:@%".utf8.contains(byte)
                 }
             }
-        return isPlain ? self : "'" + replacingOccurrences(of: "'", with: #"'\''"#) + "'"
+        // Literally: to Swift, a quotation mark and an accent after it are one character.
+        return isPlain ? self : "'" + replacingOccurrences(of: "'", with: #"'\''"#, options: .literal) + "'"
     }
 
     /// How many columns it takes.

@@ -274,7 +274,7 @@ struct DescriptionTests {
 
     @Test(
         "Whatever the name of a session or a container, its folder is one in the folder above",
-        arguments: ["", ".", "..", "a/../b", "\u{0}", "ä"]
+        arguments: ["", ".", "..", "a/../b", "a/\u{301}b", "\u{0}", "ä"]
     )
     func folders(name: String) {
         let folder = StateFolder(named: name)

@@ -20,6 +20,14 @@ struct SystemdUnitsTests {
         #expect(lines.contains(#"ExecStart="/p $x/50%%/agent" --systemd "# + argument))
     }
 
+    @Test("They are escaped even if a combining accent follows")
+    func accents() {
+        let accent = "\u{301}"
+        let lines = Self.lines(folder: "/\"\(accent)$\(accent)%\(accent)\\\(accent)", program: "/agent")
+        let argument = "\"/\\\"\(accent)$$\(accent)%%\(accent)\\\\\(accent)\""
+        #expect(lines.contains("ExecStart=\"/agent\" --systemd \(argument)"))
+    }
+
     @Test("Two folders of one name have units of different names")
     func names() {
         let names = ["/a/tunes", "/b/tunes"].map { Self.lines(folder: $0, program: "/agent")[0] }

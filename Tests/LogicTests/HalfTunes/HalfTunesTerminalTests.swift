@@ -38,7 +38,7 @@ struct HalfTunesTerminalTests {
         "A shell takes a quoted word for what it was",
         arguments: [
             ("/home/me/music", "/home/me/music"), ("my music", "'my music'"), ("it's", "'it'\\''s'"), ("", "''"),
-            ("a$b", "'a$b'"), ("~", "'~'"), ("Für", "'Für'"),
+            ("a$b", "'a$b'"), ("~", "'~'"), ("Für", "'Für'"), ("a'\u{301}b", "'a'\\''\u{301}b'"),
         ]
     )
     func shellWords(text: String, word: String) {

@@ -43,7 +43,7 @@ public final class CurlURLCache: URLCache, @unchecked Sendable {
     private static let nowhere = "/" + String(repeating: "n", count: Int(NAME_MAX) + 1)
 
     private static var defaultPath: String {
-        let program = UserFolder.programName.replacingOccurrences(of: "/", with: "_")
+        let program = UserFolder.programName.replacingOccurrences(of: "/", with: "_", options: .literal)
         return UserFolder.cache.url().appendingPathComponent("CurlNetworking").appendingPathComponent(program).path
     }
 

@@ -78,9 +78,10 @@ struct CookieAcceptance {
     /// Whether the cookie was set as its `Secure` attribute and the prefix of its name require (RFC 6265bis §5.7).
     private func isSetSecurely(_ cookie: ParsedCookie, domain: String, from target: CookieTarget) -> Bool {
         guard target.isSecure || !cookie.isSecure else { return false }
-        let name = cookie.name.lowercased()
-        if name.hasPrefix("__secure-") { return cookie.isSecure }
-        if name.hasPrefix("__host-") {
+        // By bytes, as servers compare: to Swift, the hyphen and an accent after it are one character.
+        let name = cookie.name.lowercased().utf8
+        if name.starts(with: "__secure-".utf8) { return cookie.isSecure }
+        if name.starts(with: "__host-".utf8) {
             return cookie.isSecure && !domain.hasPrefix(".") && cookie.path == "/"
         }
         return true

@@ -240,6 +240,7 @@ struct CookieAcceptanceTests {
         ("__Secure-a=b; Secure", "https://e.com/", true), ("__Secure-a=b", "https://e.com/", false),
         ("__Secure-a=b; Secure", "http://e.com/", false), ("__Host-a=b; Secure; Path=/", "https://e.com/", true),
         ("__Host-a=b; Secure; Path=/; Domain=e.com", "https://e.com/", false),
+        ("__Secure-\u{301}a=b", "https://e.com/", false), ("__Host-\u{301}=b; Secure", "https://e.com/", false),
         ("__host-a=b; Secure", "https://e.com/", false), ("__Hos-a=b", "http://e.com/", true),
     ]
 
