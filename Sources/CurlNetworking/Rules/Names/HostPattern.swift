@@ -72,7 +72,8 @@ struct HostPattern: Hashable, Sendable {
         // A path isn't a domain name.
         case .below where origin.isUnixSocket, .exactly where origin.isUnixSocket: return false
         case .below(let domain):
-            let host = Self.withoutRoot(origin.host)
+            // An address is below no domain, though its zone may look as if it were.
+            let host = Self.withoutRoot(origin.hostWithoutZone)
             return host.hasSuffix(domain) && host.count > domain.count
         case .exactly(let host): return Self.withoutRoot(origin.host) == host
         case .address(let address): return IPAddress(origin.host) == address

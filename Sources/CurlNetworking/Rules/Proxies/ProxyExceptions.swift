@@ -91,7 +91,8 @@ struct ProxyExceptions: Sendable {
 
     func contain(_ origin: Origin) -> Bool {
         guard !rules.isEmpty else { return false }
-        let bare = HostSpelling.unbracketed(origin.host)
+        // A zone is free text, which would otherwise match a domain.
+        let bare = HostSpelling.unbracketed(origin.hostWithoutZone)
         let host = bare.hasSuffix(".") ? String(bare.dropLast()) : bare
         let address = IPAddress(host)
         return rules.contains { $0.matches(host, address, origin.port) }

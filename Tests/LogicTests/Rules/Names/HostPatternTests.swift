@@ -28,6 +28,8 @@ struct HostPatternTests {
             ("127.0.0.1", "http://[::ffff:7f00:1]/", true), ("[::ffff:127.0.0.1]", "http://127.0.0.1/", true),
             ("[::1]", "http://[0:0:0:0:0:0:0:1]/", true), ("[0::1]", "http://[::1]/", true),
             ("[2001:DB8::A]", "http://[2001:db8:0::a]/", true), ("[fe80::1]", "http://[fe80::1%25eth0]/", true),
+            ("*.example.com", "https://[fe80::1%25x.example.com]/", false),
+            ("*.example.com", "https://[fe80::1%25x.example.com.]/", false),
             ("localhost", "http://%EF%BD%8Cocalhost/", true), ("*.localhost", "http://a%E3%80%82localhost/", true),
         ]
     )

@@ -81,6 +81,23 @@ struct ProxyExceptionsTests {
         #expect(try Self.matches(pattern, host) == isException)
     }
 
+    @Test(
+        "An address is below no domain, whatever its zone is called",
+        arguments: ["example.com", ".example.com", "*.example.com", "*example.com", "<local>"]
+    )
+    func zones(pattern: String) throws {
+        for zone in ["x.example.com", "x.example.com.", "example.com", "eth0"] {
+            #expect(try !Self.matches(pattern, "[fe80::1%25\(zone)]"), "\(zone)")
+        }
+    }
+
+    @Test("An address is an exception in any zone")
+    func anyZone() throws {
+        for pattern in ["fe80::1", "[fe80::1]:80", "fe80::/10", "*"] {
+            #expect(try Self.matches(pattern, "[fe80::1%25eth0]"), "\(pattern)")
+        }
+    }
+
     @Test("An exception with a port is for that port alone")
     func ports() throws {
         #expect(try Self.matches("example.com:8080", "example.com:8080"))
