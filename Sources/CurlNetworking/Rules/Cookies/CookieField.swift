@@ -2,14 +2,19 @@
 enum CookieField {
     /// The program's own cookies as written, except for empty ones at the end, then the stored ones with other names.
     static func merge(_ own: Substring, with stored: String) -> String {
-        let names = Set(own.split(separator: ";").map(name))
+        let names = Set(pairs(of: own).map(name))
         var value = own.trimmed
-        while value.last == ";" { value = value.dropLast().trimmed }
-        let others = stored.split(separator: ";").map(\.trimmed).filter { !names.contains(name($0)) }
+        while value.utf8.last == UInt8(ascii: ";") { value = Substring(value.utf8.dropLast()).trimmed }
+        let others = pairs(of: stored[...]).filter { !names.contains(name($0)) }
         return ((value.isEmpty ? [] : [value]) + others).joined(separator: "; ")
     }
 
+    /// Bytes separate them, as servers see it: to Swift, "=" and an accent after it are one character.
+    private static func pairs(of field: Substring) -> [Substring] {
+        field.utf8.split(separator: UInt8(ascii: ";")).map { Substring($0).trimmed }
+    }
+
     private static func name(_ pair: Substring) -> Substring {
-        pair.prefix { $0 != "=" }.drop { $0 == " " }
+        Substring(pair.utf8.prefix { $0 != UInt8(ascii: "=") })
     }
 }

@@ -127,4 +127,11 @@ struct CookieMatchingTests {
         options.addCookies("x=1; y=2")
         #expect(options.headers == ["Cookie: x=1; y=2"])
     }
+
+    @Test("A cookie set by hand counts, even if the value that a server gave it begins with a combining accent")
+    func accents() {
+        #expect(CookieField.merge("x=own", with: "x=\u{301}1; \u{301}y=2") == "x=own; \u{301}y=2")
+        let own = "x=\u{301}own; \u{301}y=own"
+        #expect(CookieField.merge(own[...], with: "x=1; \u{301}y=2") == own)
+    }
 }
