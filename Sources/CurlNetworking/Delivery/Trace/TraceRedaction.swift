@@ -14,14 +14,17 @@ struct TraceRedaction: Sendable {
 
     // MARK: - Heads
 
-    /// Redacts a line of a head; `isFolded` if it continues a field whose value was removed (RFC 9112 §5.2).
+    /// Redacts a line of a head; `isFolded` if it continues a field whose value was removed (RFC 9112 §5.2). Compares bytes, as the
+    /// recipient does: to Swift, a space or colon and an accent after it are one character.
     func headerLine(_ line: String, continuesSecret isFolded: Bool) -> (line: String, isSecret: Bool) {
-        if isFolded, line.first == " " || line.first == "\t" { return (" " + Self.replacement, true) }
-        for command in ["PASS ", "ACCT "] where line.uppercased().hasPrefix(command) {
-            return (line.prefix(command.count) + Self.replacement, false)
+        let bytes = line.utf8
+        if isFolded, bytes.first == UInt8(ascii: " ") || bytes.first == UInt8(ascii: "\t") {
+            return (" " + Self.replacement, true)
         }
-        if let colon = line.firstIndex(of: ":"), isSecret(line[..<colon]) {
-            return (line[...colon] + " " + Self.redacted(value: line[line.index(after: colon)...]), true)
+        let command = String(decoding: bytes.prefix(5), as: UTF8.self)
+        if ["PASS ", "ACCT "].contains(command.uppercased()) { return (command + Self.replacement, false) }
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")), isSecret(line[..<colon]) {
+            return ("\(line[..<colon]): " + Self.redacted(value: line[bytes.index(after: colon)...]), true)
         }
         return (withoutUserInformation(line), false)
     }

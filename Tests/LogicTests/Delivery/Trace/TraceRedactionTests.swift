@@ -22,6 +22,7 @@ struct TraceRedactionTests {
             ("Set-Cookie : a=s3cret", "Set-Cookie : <redacted>"), ("Cookie\t: a=s3cret", "Cookie\t: <redacted>"),
             ("Location: http://u:pa's3cret@host/", "Location: http://<redacted>@host/"),
             ("PASS s3cret", "PASS <redacted>"), ("pass s3cret", "pass <redacted>"), ("USER bob", "USER bob"),
+            ("PASS \u{301}s3cret", "PASS <redacted>"), ("Set-Cookie:\u{301}a=s3cret", "Set-Cookie: <redacted>"),
             ("Location: http://user:s3cret@host/a@b", "Location: http://<redacted>@host/a@b"),
             ("GET http://s3cret@host:80/?x=//y@z HTTP/1.1", "GET http://<redacted>@host:80/?x=//<redacted>@z HTTP/1.1"),
             ("Referer: //user:p@s3cret@host", "Referer: //<redacted>@host"),
@@ -38,6 +39,7 @@ struct TraceRedactionTests {
         #expect(Self.redaction.headerLine("Cookie: a=b;", continuesSecret: false).isSecret)
         #expect(Self.redaction.headerLine("\ts3cret=1", continuesSecret: true).line == " <redacted>")
         #expect(Self.redaction.headerLine(" s3cret=1", continuesSecret: true).isSecret)
+        #expect(Self.redaction.headerLine(" \u{301}s3cret=1", continuesSecret: true).line == " <redacted>")
         #expect(Self.redaction.headerLine("Accept: x", continuesSecret: true).line == "Accept: x")
     }
 
