@@ -156,9 +156,11 @@ extension StoredResponse {
     }
 
     private static func fields(_ text: String) -> [HeaderField] {
-        text.split(separator: "\n").compactMap { line in
-            guard let colon = line.range(of: ": ") else { return nil }
-            return HeaderField(name: String(line[..<colon.lowerBound]), value: String(line[colon.upperBound...]))
+        // By bytes: to Swift, a space and an accent after it are one character.
+        text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard let colon = line.firstRange(of: ": ".utf8) else { return nil }
+            let (name, value) = (Substring(line[..<colon.lowerBound]), Substring(line[colon.upperBound...]))
+            return HeaderField(name: String(name), value: String(value))
         }
     }
 

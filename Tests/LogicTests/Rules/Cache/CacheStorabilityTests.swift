@@ -226,6 +226,13 @@ struct CacheStorabilityTests {
         }
     }
 
+    @Test("What a response depends on is kept in a stock cache as it was, whatever it begins with")
+    func variantInStockCache() throws {
+        var stored = try Sample.stored("x", at: "http://a/")
+        stored.variant = [HeaderField(name: "x", value: "\u{301}y"), HeaderField(name: "z", value: "")]
+        #expect(StoredResponse(fromStockCache: stored.stockCachedResponse, key: stored.key)?.variant == stored.variant)
+    }
+
     @Test("Values that are secrets are known as such")
     func secrets() {
         #expect(CacheVariant.holdsSecrets([HeaderField(name: "authorization", value: "x")]))
