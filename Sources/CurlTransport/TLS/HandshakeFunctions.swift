@@ -19,6 +19,9 @@ struct HandshakeFunctions: Sendable {
     private let untrusted: @convention(c) (Pointer) -> Pointer?
     private let checkHost: @convention(c) (Pointer, UnsafePointer<CChar>, Int, UInt32, Pointer?) -> Int32
     private let checkAddress: @convention(c) (Pointer, UnsafePointer<CChar>, UInt32) -> Int32
+    private let decodeExtension: @convention(c) (Pointer, Int32, Pointer?, Pointer?) -> Pointer?
+    private let nameValue: @convention(c) (Pointer, UnsafeMutablePointer<Int32>) -> Pointer?
+    private let freeNames: @convention(c) (Pointer) -> Void
     private let authorities: @convention(c) (Pointer) -> Pointer?
     private let count: @convention(c) (Pointer?) -> Int32
     private let element: @convention(c) (Pointer?, Int32) -> Pointer?
@@ -42,6 +45,9 @@ struct HandshakeFunctions: Sendable {
         untrusted = try OpenSSL.function("X509_STORE_CTX_get0_untrusted")
         checkHost = try OpenSSL.function("X509_check_host")
         checkAddress = try OpenSSL.function("X509_check_ip_asc")
+        decodeExtension = try OpenSSL.function("X509_get_ext_d2i")
+        nameValue = try OpenSSL.function("GENERAL_NAME_get0_value")
+        freeNames = try OpenSSL.function("GENERAL_NAMES_free")
         authorities = try OpenSSL.function("SSL_get0_peer_CA_list")
         count = try OpenSSL.function("OPENSSL_sk_num")
         element = try OpenSSL.function("OPENSSL_sk_value")
@@ -71,15 +77,31 @@ struct HandshakeFunctions: Sendable {
         errorText(result).map { String(cString: $0) } ?? "unknown"
     }
 
-    /// `X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS`.
-    private static let noPartialWildcards: UInt32 = 4
+    /// `X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS` and `X509_CHECK_FLAG_NEVER_CHECK_SUBJECT`.
+    private static let (noPartialWildcards, neverSubject): (UInt32, UInt32) = (4, 32)
 
-    /// As libcurl does it (RFC 9525 §6.3).
+    /// As libcurl does it (RFC 9525 §6.3): the subject is a name only if the certificate has neither names nor addresses.
     private func hasLeaf(_ context: Pointer, for name: CertificateName) -> Bool {
         guard let leaf = leaf(context) else { return false }
-        return name.isAddress
-            ? checkAddress(leaf, name.text, 0) == 1
-            : checkHost(leaf, name.text, 0, Self.noPartialWildcards, nil) == 1
+        if name.isAddress { return checkAddress(leaf, name.text, 0) == 1 }
+        // OpenSSL takes that for all names below the domain.
+        guard !name.text.hasPrefix(".") else { return false }
+        let flags = Self.noPartialWildcards | (hasAddress(leaf) ? Self.neverSubject : 0)
+        return checkHost(leaf, name.text, 0, flags, nil) == 1
+    }
+
+    // NID_subject_alt_name and GEN_IPADD
+    private static let (alternativeNames, address): (Int32, Int32) = (85, 7)
+
+    /// Whether `certificate` is for any address.
+    private func hasAddress(_ certificate: Pointer) -> Bool {
+        guard let names = decodeExtension(certificate, Self.alternativeNames, nil, nil) else { return false }
+        defer { freeNames(names) }
+        return elements(names).contains { name in
+            var kind: Int32 = 0
+            _ = nameValue(name, &kind)
+            return kind == Self.address
+        }
     }
 
     /// `body`'s result for the server's own certificate (`X509`); nil if it has presented none.

@@ -153,12 +153,31 @@ struct TLSClientTests {
         #expect(try failure(good, host: "192.0.2.1") == nil)
         #expect(try failure(good, host: "other.test")?.verification == X509Result.hostnameMismatch)
         #expect(try failure(good, host: "192.0.2.2")?.verification == X509Result.addressMismatch)
+        // Which to OpenSSL stands for all names below "test".
+        #expect(try failure(good, host: ".test")?.verification == X509Result.hostnameMismatch)
         let selfSigned = TLSServerEnd.Identity(certificate: TLSSamples.selfSigned, key: TLSSamples.selfSignedKey)
         #expect(
             try failure(selfSigned, host: "server.test").map { X509Result.unknownRoots.contains($0.verification) }
                 == true
         )
         #expect(try failure(selfSigned, host: "server.test")?.code == .peerFailedVerification)
+    }
+
+    @Test("In a certificate for an address, the subject is no host's name", arguments: versions)
+    func subject(_ version: Int) throws {
+        let identity = TLSServerEnd.Identity(certificate: TLSSamples.address, key: TLSSamples.selfSignedKey)
+        let trust = TrustStore(
+            TrustStore.Content(authorities: [.certificate(try TLSPair.der(TLSSamples.address))])
+        )
+        func pair(host: String) throws -> TLSPair {
+            try TLSPair(TLSServerEnd(identity, maximumVersion: version), host: host) { $0.trust = trust }
+        }
+        #expect(try pair(host: "192.0.2.1").shakeHands() == .done)
+        #expect {
+            _ = try pair(host: "server.test").shakeHands()
+        } throws: {
+            ($0 as? TransferFailure)?.verification == X509Result.hostnameMismatch
+        }
     }
 
     @Test("Without verification, any certificate is good", arguments: versions)

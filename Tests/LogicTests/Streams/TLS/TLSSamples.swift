@@ -82,6 +82,21 @@ enum TLSSamples {
         -----END PRIVATE KEY-----
         """
 
+    /// For the address 192.0.2.1, though its subject is server.test; self-signed, with `selfSignedKey`.
+    static let address = """
+        -----BEGIN CERTIFICATE-----
+        MIIBlTCCATqgAwIBAgIUYpVzcC5wvYan8myuQHO4LseVHOMwCgYIKoZIzj0EAwIw
+        FjEUMBIGA1UEAwwLc2VydmVyLnRlc3QwIBcNMjYxMTMwMTAzODQyWhgPMjEyNjEx
+        MDYxMDM4NDJaMBYxFDASBgNVBAMMC3NlcnZlci50ZXN0MFkwEwYHKoZIzj0CAQYI
+        KoZIzj0DAQcDQgAEazyRlEXsIxfIix6uDHIpFG6oHFpIrJTLYQGt+IxsTAP0Bgur
+        a7m7T+zx+5TV0R1GsVw0aR1tEApvWHQUEh4+HqNkMGIwHQYDVR0OBBYEFExGykMv
+        HDrEBdFZD2y6LK/wHpPvMB8GA1UdIwQYMBaAFExGykMvHDrEBdFZD2y6LK/wHpPv
+        MA8GA1UdEwEB/wQFMAMBAf8wDwYDVR0RBAgwBocEwAACATAKBggqhkjOPQQDAgNJ
+        ADBGAiEAp0rpRX/hQz8sMIH8xy7dHUqOz9wR+dupIyadLlyUwPcCIQDpDjE76Yfo
+        R7Zb1IgDnUPExFFmx3A4a2gFka5tw3RApg==
+        -----END CERTIFICATE-----
+        """
+
     static let client = """
         -----BEGIN CERTIFICATE-----
         MIIBhjCCASugAwIBAgIUSFx0TVswNMjVjM796eGt+xBgV+UwCgYIKoZIzj0EAwIw
