@@ -285,7 +285,9 @@ struct Authentication {
             }
         }
         hasSentURLCredential = sent[.server] == nil && options.credentials != nil
-        tunnelCredential = sent[.proxy] == nil && options.proxy.usesTunnel ? route.server?.credential : nil
+        let isLeftToLibcurl =
+            sent[.proxy] == nil && options.proxy.usesTunnel && !options.hasOwnCredentials(for: .proxy)
+        tunnelCredential = isLeftToLibcurl ? route.server?.credential : nil
     }
 
     private mutating func show(

@@ -25,7 +25,10 @@ extension TransferOptions {
     fileprivate mutating func tunnel(through server: CurlOptions.ProxyServer, to origin: Origin, _ names: NameRules) {
         proxy.tunnel = ProxyUse.Tunnel(port: origin.port, connectTo: names.connectTo(for: origin))
         proxy.tunnelHeaders = headers.filter(Self.isForProxy)
-        if let credential = server.credential, proxy.tunnelHeaders.isEmpty {
+        if let own = proxy.tunnelHeaders.first {
+            // libcurl sends the line as it is, and nothing else. As with any credential, only requests with the same one share a tunnel.
+            proxy.authentication = ProxyAuthentication(.basic, user: own, password: "")
+        } else if let credential = server.credential {
             proxy.authentication = ProxyAuthentication(.any, user: credential.user, password: credential.password)
         }
         dropProxyAuthorization()

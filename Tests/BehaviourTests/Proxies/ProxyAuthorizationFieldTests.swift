@@ -1,4 +1,5 @@
 import CurlNetworking
+import CurlTransport
 import Foundation
 import CurlNetworkingLoopbackServer
 import TestSupport
@@ -52,6 +53,47 @@ struct ProxyAuthorizationFieldTests {
         #expect(proxy.shown == [Self.token])
         #expect(proxy.tunnelled.value.count == 1)
         #expect(!proxy.tunnelled.value[0].lowercased().contains("proxy-authorization"))
+    }
+
+    /// Debian 12's libcurl has the fix, which others have since 8.19.
+    private static let comparesCredentials =
+        CurlLibrary.version < CurlVersion(8, 0) || CurlLibrary.version >= CurlVersion(8, 19)
+
+    @Test(
+        "A tunnel is shared by requests with the same field, and by no others",
+        .enabled(if: comparesCredentials, "This libcurl may share tunnels, whatever the credentials (CVE-2026-3784).")
+    )
+    func tunnels() async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "http://a.example/"))
+        let fields = ["Bearer one", "Bearer two", nil]
+        for field in fields + fields {
+            var request = URLRequest(url: url)
+            request.setValue(field, forHTTPHeaderField: "Proxy-Authorization")
+            #expect(await session.load(request).text == "through")
+        }
+        #expect(proxy.shown == fields)
+    }
+
+    @Test("A field that the proxy refuses is the end of it, or put to the delegate, and nothing is made of it")
+    func refused() async throws {
+        let proxy = try ScriptedProxy.guarded()
+        defer { proxy.stop() }
+        let url = try #require(URL(string: "http://a.example/"))
+        var request = URLRequest(url: url)
+        request.setValue("Bearer wrong", forHTTPHeaderField: "Proxy-Authorization")
+        let alone = URLSession.through(proxy.settings(tunnel: true))
+        defer { alone.invalidateAndCancel() }
+        #expect(await alone.load(request).error?.proxyStatus == 407)
+        #expect(proxy.shown == ["Bearer wrong"])
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right()) })
+        let asking = URLSession.through(proxy.settings(tunnel: true), delegate: delegate)
+        defer { asking.invalidateAndCancel() }
+        #expect(await asking.load(request).text == "through")
+        #expect(proxy.shown == ["Bearer wrong", "Bearer wrong", Guard.token()])
     }
 
     @Test("A host that is excepted from the proxy doesn't see the field", arguments: Place.allCases)
