@@ -125,15 +125,11 @@ struct DigestChallenge: Sendable, Equatable {
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~"
     )
 
-    /// A quoted string (RFC 9110 §5.6.4). Not by characters: to Swift, a quotation mark and an accent after it are one, and no quotation
-    /// mark.
+    /// A quoted string (RFC 9110 §5.6.4). Replaced literally: to Swift, a quotation mark and an accent after it are one character, and no
+    /// quotation mark.
     private static func quoted(_ text: String) -> String {
-        var quoted = "\"".unicodeScalars
-        for scalar in text.unicodeScalars {
-            if scalar == "\"" || scalar == "\\" { quoted.append("\\") }
-            quoted.append(scalar)
-        }
-        quoted.append("\"")
-        return String(quoted)
+        let escaped = text.replacingOccurrences(of: #"\"#, with: #"\\"#, options: .literal)
+            .replacingOccurrences(of: "\"", with: #"\""#, options: .literal)
+        return "\"\(escaped)\""
     }
 }
