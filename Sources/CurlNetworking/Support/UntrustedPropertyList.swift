@@ -44,11 +44,13 @@ package enum UntrustedPropertyList {
         }
     }
 
-    /// In another encoding, tags could be written with bytes other than those that are counted.
+    /// In another encoding, tags could be written with bytes other than those that are counted. Compares bytes, as Foundation's reader
+    /// does: to Swift, a letter can be one character with what is before it.
     private static func isUTF8(declaredBy text: String) -> Bool {
-        let declaration = String(decoding: text.utf8.prefix { $0 != UInt8(ascii: ">") }, as: UTF8.self)
-        let words = declaration.components(separatedBy: "encoding")
-        return words.count == 1 || (words.count == 2 && words[1].hasPrefix("=\"UTF-8\""))
+        let declaration = text.utf8.prefix { $0 != UInt8(ascii: ">") }
+        let words = declaration.ranges(of: "encoding".utf8)
+        guard let word = words.first else { return true }
+        return words.count == 1 && declaration[word.upperBound...].starts(with: "=\"UTF-8\"".utf8)
     }
 
     /// nil for anything but a harmless list whose root is a dictionary.

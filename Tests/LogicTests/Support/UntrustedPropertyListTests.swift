@@ -34,8 +34,11 @@ struct UntrustedPropertyListTests {
         arguments: ["UTF-7", "utf-16", "IBM037", "UTF-8\" encoding=\"UTF-7"]
     )
     func otherEncodings(_ name: String) {
-        let text = "<?xml version=\"1.0\" encoding=\"\(name)\"?><plist><dict/></plist>"
-        #expect(!UntrustedPropertyList.isHarmless(Data(text.utf8), containers: 4))
+        // To Swift, U+0600 and a letter after it are one character.
+        for attribute in ["encoding=", "\u{600}encoding="] {
+            let text = "<?xml version=\"1.0\" \(attribute)\"\(name)\"?><plist><dict/></plist>"
+            #expect(!UntrustedPropertyList.isHarmless(Data(text.utf8), containers: 4))
+        }
     }
 
     @Test("A list that can't be read back isn't written")
