@@ -92,7 +92,7 @@ struct Authentication {
         /// with no password other than the URL's.
         func admits(_ credential: Credential) -> Bool {
             guard challenger.party == .server, let named = request.url?.credential else { return true }
-            return credential == named || named.password.isEmpty && credential.user == named.user
+            return credential == named || named.password.isEmpty && credential.user.hasSameBytes(as: named.user)
         }
     }
 

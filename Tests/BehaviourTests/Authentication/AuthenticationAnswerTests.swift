@@ -136,6 +136,20 @@ struct AuthenticationAnswerTests {
         #expect(result.response?.statusCode == 200)
     }
 
+    @Test("After a refused password, the same one written otherwise is tried, though Swift takes both for equal")
+    func otherForm() async throws {
+        let server = try Guard.basic(tokens: [Guard.token("user", "e\u{301}")])
+        defer { server.stop() }
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let password = asked.challenge.previousFailureCount == 0 ? "\u{E9}" : "e\u{301}"
+            asked.answer(.useCredential, URLCredential(user: "user", password: password, persistence: .none))
+        })
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url("/")).response?.statusCode == 200)
+        #expect(server.shown == [nil, Guard.token("user", "\u{E9}"), Guard.token("user", "e\u{301}")])
+    }
+
     @Test("The answer may come later, from anywhere, and only the first counts")
     func later() async throws {
         let (result, _, shown) = try await Self.result { asked in

@@ -5,6 +5,11 @@ struct Credential: Sendable, Hashable {
     var user: String
     var password: String
 
+    /// A server may know the password in one of two ways to write it that are equal to Swift, and refuse the other.
+    static func == (a: Self, b: Self) -> Bool {
+        a.user.hasSameBytes(as: b.user) && a.password.hasSameBytes(as: b.password)
+    }
+
     /// The credential as Basic sends it (RFC 7617 §2), in UTF-8.
     var basicToken: String {
         "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()

@@ -48,6 +48,16 @@ struct ProtectionSpacesTests {
         #expect(spaces[space] == nil)
     }
 
+    @Test("Credentials are the same only if their bytes are, whatever Swift takes for equal")
+    func equivalence() {
+        let composed = Credential(user: "u", password: "\u{E9}")
+        #expect(composed == Credential(user: "u", password: "\u{E9}"))
+        let decomposed = Credential(user: "u", password: "e\u{301}")
+        #expect(composed != decomposed)
+        #expect(Credential(user: "\u{E9}", password: "") != Credential(user: "e\u{301}", password: ""))
+        #expect(Set([composed, decomposed, composed]).count == 2)
+    }
+
     @Test("A credential that is to be stored is, once, when it has been accepted")
     func storing() throws {
         var spaces = ProtectionSpaces()
