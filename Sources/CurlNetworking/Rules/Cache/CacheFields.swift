@@ -56,7 +56,7 @@ enum CacheFields {
     static func confirmation(of head: ResponseHead, by update: ResponseHead) -> Confirmation {
         switch (head["ETag"], update["ETag"]) {
         case (let stored?, let tag?):
-            guard stored.opaqueTag == tag.opaqueTag else { return .contradicts }
+            guard stored.opaqueTag.hasSameBytes(as: tag.opaqueTag) else { return .contradicts }
             return tag.isWeakTag || !stored.isWeakTag ? .updates : .keeps
         case (nil, let tag?) where !tag.isWeakTag:
             return .contradicts
@@ -77,7 +77,9 @@ enum CacheFields {
     /// Whether `head`, the response to a HEAD, is about a representation other than a stored response to GET (§4.3.5).
     static func isOther(_ head: ResponseHead, than stored: ResponseHead) -> Bool {
         if head.status != stored.status { return true }
-        if let tag = head["ETag"], tag.opaqueTag != stored["ETag"]?.opaqueTag { return true }
+        if let tag = head["ETag"]?.opaqueTag, stored["ETag"].map({ !$0.opaqueTag.hasSameBytes(as: tag) }) ?? true {
+            return true
+        }
         if let date = head["Last-Modified"], stored["Last-Modified"].map({ !isSameDate($0, date) }) ?? true {
             return true
         }
@@ -102,7 +104,7 @@ enum CacheFields {
 
 /// Of an entity tag (RFC 9110 §8.8.3).
 extension String {
-    fileprivate var isWeakTag: Bool { hasPrefix("W/") }
+    fileprivate var isWeakTag: Bool { begins(with: "W/") }
 
-    fileprivate var opaqueTag: Substring { isWeakTag ? dropFirst(2) : self[...] }
+    fileprivate var opaqueTag: String { isWeakTag ? String(Substring(utf8.dropFirst(2))) : self }
 }

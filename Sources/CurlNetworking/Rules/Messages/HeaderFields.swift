@@ -4,6 +4,10 @@ import Foundation
 struct HeaderField: Sendable, Equatable, Codable {
     var name: String
     var value: String
+
+    static func == (a: Self, b: Self) -> Bool {
+        a.name.hasSameBytes(as: b.name) && a.value.hasSameBytes(as: b.value)
+    }
 }
 
 extension UInt8 {

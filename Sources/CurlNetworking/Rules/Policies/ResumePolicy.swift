@@ -110,7 +110,7 @@ enum ResumePolicy {
     /// server wasn't, so it has to. A response that was validated by its date had no tag.
     private static func hasSameValidator(_ head: ResponseHead, _ resumption: Resumption) -> Bool {
         switch resumption.validator {
-        case .entityTag(let tag): head["ETag"].map { $0 == tag } ?? true
+        case .entityTag(let tag): head["ETag"].map(tag.hasSameBytes) ?? true
         case .lastModified(let date): head["ETag"] == nil && head["Last-Modified"].map { $0 == date } ?? !head.isOfFTP
         }
     }
@@ -152,7 +152,8 @@ enum ResumePolicy {
 
     /// A weak tag doesn't promise the same bytes. If there is one, a date must not be sent in its place (RFC 9110 §13.1.5).
     private static func isStrong(tag: String) -> Bool {
-        tag.hasPrefix("\"") && tag.hasSuffix("\"") && tag.count >= 2
+        let quote = UInt8(ascii: "\"")
+        return tag.utf8.first == quote && tag.utf8.last == quote && tag.utf8.count >= 2
     }
 
     /// A representation that was modified in the second it was sent may change again within that second; without the server's time it isn't

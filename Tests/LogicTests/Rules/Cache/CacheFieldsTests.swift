@@ -85,6 +85,8 @@ struct CacheFieldsTests {
         #expect(confirmation("W/\"a\"", "\"a\"") == .keeps)
         #expect(confirmation("\"a\"", "\"b\"") == .contradicts)
         #expect(confirmation(nil, "\"b\"") == .contradicts)
+        // Equal to Swift, and other bytes.
+        #expect(confirmation("\"\u{E9}\"", "\"e\u{301}\"") == .contradicts)
     }
 
     @Test("Without two tags to compare, another date contradicts, however it is written")
@@ -129,6 +131,7 @@ struct CacheFieldsTests {
         #expect(!isOther(["Last-Modified": "Sunday, 06-Nov-94 08:49:37 GMT"], stored))
         #expect(isOther(["Last-Modified": new], stored))
         #expect(isOther(["Content-Length": "5"], stored))
+        #expect(isOther(["ETag": "\"\u{E9}\""], ["ETag": "\"e\u{301}\""]))
         // What is received must match (§4.3.5).
         #expect(isOther(["ETag": "\"a\""], ["Content-Length": "4"]))
         #expect(isOther(["Last-Modified": old], ["Content-Length": "4"]))

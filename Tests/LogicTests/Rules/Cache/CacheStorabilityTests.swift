@@ -226,6 +226,14 @@ struct CacheStorabilityTests {
         }
     }
 
+    @Test("A stored response doesn't answer requests whose fields have other bytes, even if Swift takes them for equal")
+    func equivalentVariants() {
+        let head = Sample.head(200, ["Vary": "X-Name"])
+        let stored = CacheVariant.fields(of: head) { $0 == "x-name" ? "\u{E9}" : nil }
+        #expect(CacheVariant.matches(head, stored: stored) { $0 == "x-name" ? "\u{E9}" : nil })
+        #expect(!CacheVariant.matches(head, stored: stored) { $0 == "x-name" ? "e\u{301}" : nil })
+    }
+
     @Test("What a response depends on is kept in a stock cache as it was, whatever it begins with")
     func variantInStockCache() throws {
         var stored = try Sample.stored("x", at: "http://a/")
