@@ -15,7 +15,7 @@ enum ProxyAddress {
     /// The proxy in an environment variable: a URL or a part of one. The defaults are libcurl's.
     /// https://curl.se/libcurl/c/CURLOPT_PROXY.html
     static func server(_ text: String) throws(Fault) -> CurlOptions.ProxyServer {
-        let separator = text.range(of: "://")
+        let separator = text.range(of: "://", options: .literal)
         let schemeText = separator.map { text[..<$0.lowerBound].lowercased() } ?? "http"
         guard let scheme = CurlOptions.ProxyServer.Scheme(rawValue: schemeText == "socks" ? "socks4" : schemeText)
         else {
@@ -44,8 +44,8 @@ enum ProxyAddress {
     }
 
     private static func credentials(_ text: Substring) throws(Fault) -> (user: String?, password: String?) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let decoded = parts.map { $0.removingPercentEncoding }
+        let parts = text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        let decoded = parts.map { Substring($0).removingPercentEncoding }
         guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "" else {
             throw Fault("The proxy's user name or password is not valid.")
         }

@@ -31,6 +31,9 @@ struct ProxyAddressTests {
         #expect(server.user == "us:er" && server.password == "p@ss:w/ord")
         #expect(try ProxyAddress.server("http://user@proxy").credential == Credential(user: "user", password: ""))
         #expect(try ProxyAddress.server("http://a@b:c@proxy").credential == Credential(user: "a@b", password: "c"))
+        // To Swift, what separates them and the accents are one character.
+        let accented = try ProxyAddress.server("http://\u{301}a:\u{301}b@proxy").credential
+        #expect(accented == Credential(user: "\u{301}a", password: "\u{301}b"))
         #expect(try ProxyAddress.server("http://@proxy").credential == nil)
         #expect(try ProxyAddress.server("http://proxy").credential == nil)
     }

@@ -128,7 +128,7 @@ struct RequestEncoderTests {
         "A user name or password that is no text, or would be another's, is refused",
         arguments: [
             "http://a%00b@example.com/", "http://a:%00@example.com/", "http://%ff@example.com/",
-            "http://a%3Ab:c@example.com/",
+            "http://a%3Ab:c@example.com/", "http://a%3A%CC%81b:c@example.com/",
         ]
     )
     func invalidUserInfo(url: String) throws {
