@@ -42,23 +42,25 @@ struct TraceRedaction: Sendable {
 
     // MARK: - libcurl's own words
 
-    /// HTTP/2's fields come as "[name: value]", and user names in quotes.
+    /// HTTP/2's fields come as "[name: value]", and user names in quotes. Compares bytes as well.
     func text(_ line: String) -> String {
-        for phrase in ["Added cookie ", "Replaced cookie "] where line.hasPrefix(phrase) {
+        for phrase in ["Added cookie ", "Replaced cookie "] where line.utf8.starts(with: phrase.utf8) {
             return phrase + Self.replacement
         }
         var line = line
-        if let user = line.firstRange(of: " with user '") {
+        if let user = line.utf8.firstRange(of: " with user '".utf8) {
             line = line[..<user.upperBound] + Self.replacement + "'"
         }
-        if line.contains("proxy env variable"), let quote = line.firstIndex(of: "'"), let at = line.lastIndex(of: "@") {
-            if quote < at { line = line[...quote] + Self.replacement + line[at...] }
+        if line.contains("proxy env variable"), let quote = line.utf8.firstIndex(of: UInt8(ascii: "'")),
+            let at = line.utf8.lastIndex(of: UInt8(ascii: "@")), quote < at
+        {
+            line = line[..<line.utf8.index(after: quote)] + Self.replacement + line[at...]
         }
         var rest = line[...]
-        while let bracket = rest.firstIndex(of: "[") {
-            let field = rest[rest.index(after: bracket)...]
-            if let colon = field.firstIndex(of: ":"), isSecret(field[..<colon]) {
-                let value = Self.redacted(value: field[field.index(after: colon)...])
+        while let bracket = rest.utf8.firstIndex(of: UInt8(ascii: "[")) {
+            let field = rest[rest.utf8.index(after: bracket)...]
+            if let colon = field.utf8.firstIndex(of: UInt8(ascii: ":")), isSecret(field[..<colon]) {
+                let value = Self.redacted(value: field[field.utf8.index(after: colon)...])
                 return withoutUserInformation(String(line[..<colon])) + ": \(value)]"
             }
             rest = field
@@ -73,11 +75,11 @@ struct TraceRedaction: Sendable {
         guard line.utf8.contains(UInt8(ascii: "@")) else { return line }
         var result = ""
         var rest = line[...]
-        while let slashes = rest.firstRange(of: "//") {
+        while let slashes = rest.utf8.firstRange(of: "//".utf8) {
             result += rest[..<slashes.upperBound]
             rest = rest[slashes.upperBound...]
-            let authority = rest.prefix { !"/?# \t\"<>".contains($0) }
-            guard let at = authority.lastIndex(of: "@") else { continue }
+            let authority = rest.utf8.prefix { !"/?# \t\"<>".utf8.contains($0) }
+            guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { continue }
             result += Self.replacement
             rest = rest[at...]
         }

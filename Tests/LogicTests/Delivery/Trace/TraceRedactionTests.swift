@@ -26,6 +26,7 @@ struct TraceRedactionTests {
             ("Location: http://user:s3cret@host/a@b", "Location: http://<redacted>@host/a@b"),
             ("GET http://s3cret@host:80/?x=//y@z HTTP/1.1", "GET http://<redacted>@host:80/?x=//<redacted>@z HTTP/1.1"),
             ("Referer: //user:p@s3cret@host", "Referer: //<redacted>@host"),
+            ("Referer: //\u{301}s3cret@host", "Referer: //<redacted>@host"),
             ("From: me@example.com", "From: me@example.com"), ("Host: example.com", "Host: example.com"), ("", ""),
             ("HTTP/1.1 200 OK", "HTTP/1.1 200 OK"),
         ]
@@ -51,6 +52,7 @@ struct TraceRedactionTests {
             ("[HTTP/2] [1] [set-cookie: s3cret]", "[HTTP/2] [1] [set-cookie: <redacted>]"),
             ("h2h3 [authorization: s3cre", "h2h3 [authorization: <redacted>]"),
             ("Server auth using Basic with user 'bob'", "Server auth using Basic with user '<redacted>'"),
+            ("Server auth using Basic with user '\u{301}bob'", "Server auth using Basic with user '<redacted>'"),
             (
                 "Uses proxy env variable http_proxy == 'http://bob:s3/cret@proxy:80'",
                 "Uses proxy env variable http_proxy == '<redacted>@proxy:80'"
