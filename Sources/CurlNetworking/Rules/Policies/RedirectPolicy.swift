@@ -80,8 +80,9 @@ enum RedirectPolicy {
     /// Compares URLs of any scheme; only http and https URLs have an origin.
     static func isSamePlace(_ a: URL, _ b: URL) -> Bool {
         if let one = Origin(a), let other = Origin(b) { return one == other }
-        return a.scheme?.lowercased() == b.scheme?.lowercased() && a.host?.lowercased() == b.host?.lowercased()
-            && a.port == b.port
+        // Percent-encoded, a host is ASCII. Decoded, different ones can be equal to Swift.
+        let hosts = [a, b].map { $0.host(percentEncoded: true)?.lowercased() }
+        return a.scheme?.lowercased() == b.scheme?.lowercased() && hosts[0] == hosts[1] && a.port == b.port
     }
 
     /// Why a redirect reported by a protocol class isn't followed if no class takes its `target`: it must not lead to files or processes on

@@ -79,11 +79,12 @@ struct WebSocketHandshake: Equatable, Sendable {
         guard ListField.names(in: head.combined("Connection"))?.contains("upgrade") == true else {
             throw WebSocketRefusal("The server's answer lacks the field Connection: Upgrade.")
         }
-        guard head.fields.values(of: "Sec-WebSocket-Accept") == [accept] else {
+        let accepted = head.fields.values(of: "Sec-WebSocket-Accept")
+        guard accepted.count == 1, accepted[0].hasSameBytes(as: accept) else {
             throw WebSocketRefusal("The server's Sec-WebSocket-Accept is not the one that the request's key asks for.")
         }
         let chosen = head.fields.values(of: "Sec-WebSocket-Protocol")
-        guard chosen.count <= 1, chosen.allSatisfy(offer.protocols.contains) else {
+        guard chosen.count <= 1, chosen.allSatisfy({ offer.protocols.contains(where: $0.hasSameBytes) }) else {
             throw WebSocketRefusal("The server has chosen a protocol that it wasn't offered.")
         }
         let extensions = head.fields.values(of: "Sec-WebSocket-Extensions")

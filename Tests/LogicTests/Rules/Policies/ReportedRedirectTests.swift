@@ -15,7 +15,8 @@ struct ReportedRedirectTests {
             ("http://a/", "http://a/b", "old", "old"), ("http://a/", "http://b/", "old", nil),
             ("https://a/", "http://a/", "old", nil), ("http://a/", "http://a:81/", "old", nil),
             ("http://a/", "http://b/", "new", "new"), ("mock://a/", "mock://a/b", "old", "old"),
-            ("mock://a/", "mock://b/", "old", nil), ("mock://a/", "http://a/", "old", nil),
+            ("mock://a/", "mock://b/", "old", nil), ("mock://k/", "mock://%E2%84%AA/", "old", nil),
+            ("mock://a/", "http://a/", "old", nil),
             ("http://a:80/", "HTTP://A/", "old", "old"),
         ] as [(String, String, String, String?)]
     )
