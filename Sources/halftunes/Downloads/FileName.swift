@@ -17,7 +17,8 @@ enum FileName {
             }
         }.filter { $0.properties.generalCategory != .format && $0.properties.generalCategory != .privateUse }
         let words = String(String.UnicodeScalarView(scalars)).split(whereSeparator: \.isWhitespace)
-        let name = words.joined(separator: " ").drop { $0 == "." || $0 == " " }
+        // Not by characters: to Swift, a dot and an accent after it are one.
+        let name = words.joined(separator: " ").unicodeScalars.drop { $0 == "." || $0 == " " }
         let (stem, suffix) = split(String(name))
         let short = joined(stem, suffix)
         guard let ending = reserved.first(where: { short.lowercased().hasSuffix($0) }) else {

@@ -16,6 +16,7 @@ struct HalfTunesFileTests {
             ("..", "untitled"), ("", "untitled"), (".hidden", "hidden"), ("a\\b:c", "a-b-c"), ("  a \t b\n", "a b"),
             ("a\0b\u{1B}c", "a b c"), ("gpj\u{202E}exe.mp3", "gpjexe.mp3"), ("Für Elise", "Für Elise"),
             ("a.resume", "a-resume"), ("a.wav.Upload", "a.wav-Upload"), (".resume", "resume"),
+            (".\u{301}hidden", "\u{301}hidden"),
         ]
     )
     func sanitising(text: String, name: String) {

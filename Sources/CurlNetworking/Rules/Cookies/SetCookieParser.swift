@@ -36,7 +36,7 @@ enum SetCookieParser {
             case "expires": if let date = value.flatMap(CookieDate.parse) { cookie.expires = date }
             case "max-age": if let date = value.flatMap({ date(afterSeconds: $0, now: now) }) { maximumAge = date }
             case "domain": if let value, !value.isEmpty { cookie.domain = domain(value) }
-            case "path": cookie.path = value?.first == "/" ? value : nil
+            case "path": cookie.path = value?.utf8.first == UInt8(ascii: "/") ? value : nil
             case "secure": cookie.isSecure = true
             case "httponly": cookie.isHTTPOnly = true
             default: break

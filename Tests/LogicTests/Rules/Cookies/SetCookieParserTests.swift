@@ -59,6 +59,7 @@ struct SetCookieParserTests {
         #expect(cookie.path == "/y")
         #expect(cookie.domain == "y.com")
         #expect(Self.parse("a=b; Path=/x; Path=relative")?.path == nil)
+        #expect(Self.parse("a=b; Path=/x; Path=/\u{301}y")?.path == "/\u{301}y")
     }
 
     @Test("A dot alone is no domain, and replaces an earlier one")
