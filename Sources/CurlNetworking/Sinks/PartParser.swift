@@ -216,10 +216,10 @@ struct PartParser {
             else { return nil }
             let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
             guard !value.contains(where: \.isFieldControl) else { return nil }
-            return HeaderField(
-                name: String(decoding: line[..<colon], as: UTF8.self),
-                value: String(decoding: value, as: UTF8.self)
-            )
+            // Those of a response say what becomes of bytes that aren't UTF-8.
+            var fields = HeaderFields()
+            fields.append(name: UnsafeRawBufferPointer(rebasing: line[..<colon]), value: value)
+            return fields.first
         }
     }
 

@@ -61,6 +61,18 @@ struct PartParserTests {
         #expect(try Self.parts(Self.two, cutAt: Array(1..<count)) == Self.twoParts)
     }
 
+    @Test("A part's field that isn't UTF-8 is read as a response's is, as Latin-1")
+    func latin1() throws {
+        var parser = try #require(PartParser(contentType: Self.mixedReplace))
+        let bytes = Array("--frame\r\nX: ".utf8) + [0xE9] + Array("\r\n\r\na".utf8)
+        let events = try bytes.withUnsafeBytes { try parser.parse($0) }
+        guard case .part(let fields)? = events.first else {
+            Issue.record("There is no part.")
+            return
+        }
+        #expect(fields == [HeaderField(name: "X", value: "\u{E9}")])
+    }
+
     static let sloppy: [(String, String, [[String]])] = [
         ("--frame\nX: 1\n\na\n--frame\nX: 2\n\nb", mixedReplace, [["X: 1", "a"], ["X: 2", "b"]]),
         (
