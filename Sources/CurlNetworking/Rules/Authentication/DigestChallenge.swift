@@ -95,15 +95,15 @@ struct DigestChallenge: Sendable, Equatable {
         let middle = hasQuality ? "\(nonce):\(count):\(clientNonce):auth" : nonce
         var parts = [
             userPart(user),
-            "realm=\(Self.quoted(realm))",
-            "nonce=\(Self.quoted(nonce))",
-            "uri=\(Self.quoted(request.target))",
+            "realm=\(FieldSyntax.quoted(realm))",
+            "nonce=\(FieldSyntax.quoted(nonce))",
+            "uri=\(FieldSyntax.quoted(request.target))",
             "response=\"\(digest.hex("\(key):\(middle):\(action)"))\"",
         ]
         if let algorithm { parts.append("algorithm=\(algorithm)") }
         if hasQuality { parts += ["qop=auth", "nc=\(count)"] }
         if hasQuality || session != nil { parts.append("cnonce=\"\(clientNonce)\"") }
-        if let opaque { parts.append("opaque=\(Self.quoted(opaque))") }
+        if let opaque { parts.append("opaque=\(FieldSyntax.quoted(opaque))") }
         if hashesUser { parts.append("userhash=true") }
         return "Digest " + parts.joined(separator: ", ")
     }
@@ -118,18 +118,10 @@ struct DigestChallenge: Sendable, Equatable {
             let encoded = user.addingPercentEncoding(withAllowedCharacters: Self.plain) ?? ""
             return "username*=UTF-8''\(encoded)"
         }
-        return "username=\(Self.quoted(user))"
+        return "username=\(FieldSyntax.quoted(user))"
     }
 
     private static let plain = CharacterSet(
         charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~"
     )
-
-    /// A quoted string (RFC 9110 §5.6.4). Replaced literally: to Swift, a quotation mark and an accent after it are one character, and no
-    /// quotation mark.
-    private static func quoted(_ text: String) -> String {
-        let escaped = text.replacingOccurrences(of: #"\"#, with: #"\\"#, options: .literal)
-            .replacingOccurrences(of: "\"", with: #"\""#, options: .literal)
-        return "\"\(escaped)\""
-    }
 }

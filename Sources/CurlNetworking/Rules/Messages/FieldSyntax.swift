@@ -1,3 +1,5 @@
+import Foundation
+
 /// What the values of fields consist of (RFC 9110 §5.6).
 enum FieldSyntax {
     /// §5.6.2.
@@ -9,7 +11,15 @@ enum FieldSyntax {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
 
-    /// The content of a quoted string (§5.6.4); nil if `text` isn't one.
+    /// `text` as a quoted string (§5.6.4). Escaped literally: to Swift, a quotation mark and an accent after it are one character, and no
+    /// quotation mark.
+    static func quoted(_ text: String) -> String {
+        let escaped = text.replacingOccurrences(of: #"\"#, with: #"\\"#, options: .literal)
+            .replacingOccurrences(of: "\"", with: #"\""#, options: .literal)
+        return "\"\(escaped)\""
+    }
+
+    /// The content of a quoted string; nil if `text` isn't one.
     static func unquoted(_ text: Substring) -> String? {
         guard text.utf8.count >= 2, text.utf8.first == quote, text.utf8.last == quote else { return nil }
         var content: [UInt8] = []

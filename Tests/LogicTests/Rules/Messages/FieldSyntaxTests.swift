@@ -38,6 +38,15 @@ struct FieldSyntaxTests {
     }
 
     @Test(
+        "A text stands in a quoted string, whatever it is",
+        arguments: ["", "a b", #"a"b\"#, "a\"\u{301}\\\u{301}", "é;,"]
+    )
+    func quoting(text: String) throws {
+        let content = try #require(FieldSyntax.unquoted(FieldSyntax.quoted(text)[...]))
+        #expect(content.hasSameBytes(as: text))
+    }
+
+    @Test(
         "What isn't a whole quoted string isn't unquoted",
         arguments: ["", "a", #"""#, #""a"#, #"a""#, #""a"b""#, #""a\""#, #" "a""#, "'a'"]
     )
