@@ -219,9 +219,11 @@ struct TaskState: ~Copyable {
         let wasCancelled = machine.complete()
         var result = outcome ?? .delivered
         var unwanted: DownloadedFile?
-        if wasCancelled, result.error == nil {
+        if wasCancelled, result.error?.code != .cancelled {
             if case .file(let file) = result { unwanted = file }
-            result = .failure(.cancelled(currentRequest?.url.map(consumer.shown)))
+            let cancellation = URLError.cancelled(currentRequest?.url.map(consumer.shown))
+            // A failure's partial file stays, so its owner must learn of it.
+            result = .failure(cancellation.with(resumeDataOf: result.error))
         }
         // The transfer's result now belongs to the owner.
         outcome = result.error == nil ? .delivered : result

@@ -38,6 +38,35 @@ struct ResumeAfterFailureTests {
         try await expectResumable(error)
     }
 
+    @Test("A failed download that is cancelled before its handler is told has resume data in its cancellation")
+    func cancelledAfterFailure() async throws {
+        let origin = try ResumeOrigin(ending: .close)
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession.forDownloads(to: directory, delegateQueue: queue)
+        let gate = Gate()
+        queue.addOperation { gate.waitBlocking() }
+        let errors = Watched<[URLError?]>([])
+        let task = session.downloadTask(with: origin.url) { _, _, error in
+            errors.update { $0.append(error as? URLError) }
+        }
+        task.resume()
+        // The end is due behind the gate once the partial file is out of use.
+        try await eventually { queue.operationCount > 1 }
+        task.cancel()
+        #expect(task.state == .canceling)
+        gate.open()
+        try await errors.wait { !$0.isEmpty }
+        #expect(errors.value.count == 1)
+        let error = errors.value[0]
+        #expect(error?.code == .cancelled)
+        let resumed = try await ResumedDownload(try #require(error?.downloadTaskResumeData), in: directory)
+        #expect(resumed.error == nil)
+        #expect(resumed.body == ResumeOrigin.bytes)
+        #expect(resumed.hasContinued)
+        #expect(directory.content == [])
+    }
+
     @Test("Bytes written before a failure are told and counted, as many as the resume data continues after")
     func counts() async throws {
         // So little that it waits for the file, and the end comes right after it.

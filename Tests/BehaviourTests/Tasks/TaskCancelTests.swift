@@ -184,6 +184,38 @@ struct TaskCancelTests {
         #expect(calls.value.count == 1)
     }
 
+    @Test("A task that is cancelled after it has failed, but before its owner is told, completes once, as cancelled")
+    func afterFailure() async throws {
+        let server = try LoopbackServer { request in
+            request.path == "/lost" ? .pieces([.bytes("hel"), .close, .bytes("lo")]) : .text("hello")
+        }
+        defer { server.stop() }
+        let queue = OperationQueue()
+        queue.maxConcurrentOperationCount = 1
+        let session = URLSession.forTest(delegateQueue: queue) { $0.useOneConnection() }
+        let gate = Gate()
+        queue.addOperation { gate.waitBlocking() }
+        let calls = Watched<[HandlerResult]>([])
+        let task = session.dataTask(with: server.url("/lost")) { data, response, error in
+            calls.update { $0.append(HandlerResult(data, response, error)) }
+        }
+        task.resume()
+        // The task has given up the only place at the host.
+        _ = try await session.data(from: server.url("/"))
+        task.cancel()
+        #expect(task.state == .canceling)
+        gate.open()
+        try await calls.wait { !$0.isEmpty }
+        #expect(calls.value[0].error?.code == .cancelled)
+        #expect(calls.value[0].error?.failingURL == server.url("/lost"))
+        #expect((task.error as? URLError)?.code == .cancelled)
+        session.finishTasksAndInvalidate()
+        await withCheckedContinuation { continuation in
+            queue.addBarrierBlock { continuation.resume() }
+        }
+        #expect(calls.value.count == 1)
+    }
+
     @Test("Cancelling a completed task does nothing")
     func afterEnd() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

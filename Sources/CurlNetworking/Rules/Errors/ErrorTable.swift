@@ -234,6 +234,13 @@ extension URLError {
         URLError(code, userInfo: userInfo.merging([NSURLSessionUploadTaskResumeData: uploadResumeData]) { $1 })
     }
 
+    /// A copy that also carries the resume data of another error, if that has any.
+    func with(resumeDataOf other: URLError?) -> URLError {
+        let keys = [NSURLSessionDownloadTaskResumeData, NSURLSessionUploadTaskResumeData]
+        let resumeData = other?.userInfo.filter { keys.contains($0.key) } ?? [:]
+        return URLError(code, userInfo: userInfo.merging(resumeData) { $1 })
+    }
+
     /// A copy with the transfer's phase, unless it has one already.
     func with(phase: TransferPhase) -> URLError {
         guard userInfo[CurlErrorKey.phase] == nil else { return self }
