@@ -46,8 +46,6 @@ final class DelegateSink: Sink, @unchecked Sendable {
         if isComplete { complete() }
     }
 
-    var isDivided: Bool { if case .undivided = body { false } else { true } }
-
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         guard case .divided(let parts) = body else { return owner.deliver(bytes) }
         owner.count(Int64(bytes.count), isTold: false)
@@ -86,7 +84,7 @@ final class BodyParts {
 
     /// nil if the body has another type.
     init?(_ whole: ResponseHead, at url: URL?) {
-        guard let parser = whole["Content-Type"].flatMap(PartParser.init(contentType:)) else { return nil }
+        guard let parser = Self.parser(of: whole) else { return nil }
         self.parser = parser
         self.url = url
         var common = whole
@@ -96,6 +94,13 @@ final class BodyParts {
         }
         self.common = common
     }
+
+    private static func parser(of whole: ResponseHead) -> PartParser? {
+        whole["Content-Type"].flatMap(PartParser.init(contentType:))
+    }
+
+    /// Whether the body after that head is one that a delegate gets in parts.
+    static func canDivide(_ whole: ResponseHead) -> Bool { parser(of: whole) != nil }
 
     /// Begins a part, which has these fields.
     func begin(with fields: [HeaderField]) throws(URLError) -> PartHead {

@@ -31,9 +31,6 @@ protocol Sink: AnyObject {
     /// The whole body, for the cache; nil if the sink doesn't have it.
     var wholeBody: Data? { get }
 
-    /// Whether the body is delivered in parts, each with its own response.
-    var isDivided: Bool { get }
-
     /// The response whose body it gets, for a sink that replaces this one; nil for one that is never replaced.
     var accepted: AcceptedResponse? { get }
 
@@ -52,7 +49,6 @@ extension Sink {
         completion(nil)
     }
     var wholeBody: Data? { nil }
-    var isDivided: Bool { false }
     var accepted: AcceptedResponse? { nil }
     var needsResponse: Bool { true }
 }

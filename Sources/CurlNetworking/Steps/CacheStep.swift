@@ -330,7 +330,7 @@ final class CacheStep: Step, @unchecked Sendable {
 
     func accept(_ response: AcceptedResponse, into sink: any Sink, _ context: any StepContext) -> any Sink {
         guard let head = response.head else { return acceptReported(response, into: sink, context) }
-        guard let demand, let request = response.request, !sink.isDivided else { return sink }
+        guard let demand, let request = response.request else { return sink }
         // A hidden task's server may not know what is current now (RFC 9111 §4.3.3), and the program hasn't seen its error.
         if context.owner.isHidden, CacheValidation.isInconclusive(head.status) { return sink }
         guard let storer, storer.isStorable(response, head, for: demand, context) else {

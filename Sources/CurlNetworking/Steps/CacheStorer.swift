@@ -58,6 +58,8 @@ struct CacheStorer {
     ) -> Bool {
         CacheStorability.isStorable(head, for: demand, audience: audience(context))
             && response.storagePolicy != .notAllowed && response.expected <= sizeLimit
+            // A stored one would come undivided.
+            && !BodyParts.canDivide(head)
     }
 
     /// Stores `updated`, the stored response as the server has confirmed it, with those directives.

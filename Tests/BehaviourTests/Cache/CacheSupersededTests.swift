@@ -50,6 +50,29 @@ struct CacheSupersededTests {
         #expect(await Self.stored(session, server) == nil)
     }
 
+    @Test("A body that a delegate gets in parts drops the older response")
+    func inParts() async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in
+            let answer: LoopbackServer.Response =
+                count.next() == 1
+                ? .text("older") : .text("--b\r\n\r\nnewer\r\n--b--", contentType: "multipart/x-mixed-replace; boundary=b")
+            return answer.header("Cache-Control", "max-age=1000")
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = Self.session(delegate)
+        defer { session.invalidateAndCancel() }
+        _ = await session.load(server.url("/"))
+        #expect(await Self.stored(session, server) == "older")
+        let request = URLRequest(url: server.url("/"), cachePolicy: .reloadIgnoringLocalCacheData)
+        let task = session.dataTask(with: request)
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("newer".utf8))
+        #expect(await Self.stored(session, server) == nil)
+    }
+
     @Test("A newer answer that breaks off or is cancelled leaves the older one", arguments: [true, false])
     func incomplete(breaksOff: Bool) async throws {
         let count = Counter()

@@ -314,6 +314,25 @@ struct PartsTests {
         #expect(delegate.body(of: download) == Data((first + rest).utf8))
     }
 
+    @Test("A delegate gets parts even if a handler has loaded a response that could be stored")
+    func afterHandler() async throws {
+        let delegate = Parts()
+        let rig = try Rig(delegate: delegate) { _ in
+            .text(Self.part(1) + "--frame--", contentType: Self.mixedReplace).header("Cache-Control", "max-age=1000")
+        } configure: {
+            $0.urlCache = CurlURLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == Self.part(1) + "--frame--")
+        rig.session.dataTask(with: rig.url("/")).resume()
+        try await delegate.story.wait { $0.last?.hasPrefix("completed") == true }
+        #expect(
+            delegate.story.value == [
+                "200 multipart/x-mixed-replace none true", "200 text/plain 1 true", "data part 1", "completed 0",
+            ]
+        )
+    }
+
     @Test("Handlers and async calls get the body as it is")
     func handlers() async throws {
         let body = Self.part(1) + "--frame--"
