@@ -124,6 +124,19 @@ struct UpgradeRefusalTests {
         #expect(rig.server.connectionCount == 0)
     }
 
+    @Test("The metrics count the body before and after decoding", arguments: [Answer.length, .gzip, .gzipInChunks])
+    private func metrics(_ answer: Answer) async throws {
+        let delegate = TimelineDelegate()
+        let rig = try Rig(delegate: delegate) { _ in Self.response(answer) }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: URLRequest(rig.url("/"), headers: ["Upgrade": "echo"]))
+        task.resume()
+        let transaction = try #require(try await delegate.metrics().transactionMetrics.first)
+        let arrived = answer == .length ? "hello".utf8.count : Self.coded.count
+        #expect(transaction.countOfResponseBodyBytesReceived == Int64(arrived))
+        #expect(transaction.countOfResponseBodyBytesAfterDecoding == task.countOfBytesReceived)
+    }
+
     @Test("HEAD has no body, whatever its length says")
     func head() async throws {
         try await compare("HEAD") { _ in .raw([.bytes("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")]) }

@@ -9,6 +9,7 @@ struct ExchangeLog {
     private var sent: MonotonicTime?
     private var answered: MonotonicTime?
     private var headSizes = (request: 0, response: 0)
+    private var arrivedBodySize: Int64 = 0
 
     init(_ metrics: HopMetrics?, at now: MonotonicTime) {
         self.metrics = metrics
@@ -42,6 +43,11 @@ struct ExchangeLog {
         metrics?.receivedBodySize += Int64(count)
     }
 
+    /// - Parameter total: How much of the response's body has arrived, in bytes, before it is decoded.
+    mutating func arrived(body total: Int64) {
+        arrivedBodySize = total
+    }
+
     /// Takes libcurl's statistics while they exist.
     mutating func settle(_ channel: Channel, at now: MonotonicTime) {
         guard metrics != nil, var statistics = channel.statistics else { return }
@@ -52,6 +58,7 @@ struct ExchangeLog {
         statistics.applicationProtocol = metrics?.head == nil ? nil : "http/1.1"
         statistics.requestHeadSize = Int64(headSizes.request)
         statistics.responseHeadSize = Int64(headSizes.response)
+        statistics.responseBodySize = arrivedBodySize
         metrics?.statistics = statistics
     }
 }

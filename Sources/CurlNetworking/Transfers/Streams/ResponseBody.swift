@@ -28,6 +28,8 @@ final class ResponseBody {
     private var message: MessageBody
     private var decoding: BodyDecoding?
     private var state = State.arriving
+    /// How much of it has arrived, in bytes: not decoded yet, but without its framing.
+    private(set) var arrivedCount: Int64 = 0
     private let url: URL?
     private unowned let owner: any ResponseBodyOwner
 
@@ -65,6 +67,7 @@ final class ResponseBody {
         var input = bytes
         do {
             while let piece = try nextPiece(&input) {
+                arrivedCount += Int64(piece.count)
                 if let decoding { try decoding.receive(piece) } else { try owner.received(piece) }
             }
         } catch {

@@ -70,8 +70,14 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     }
 
     func cancel() {
-        heads.settleMetrics()
+        settleMetrics()
         close()
+    }
+
+    /// Takes the numbers while the channel and the body exist.
+    private func settleMetrics() {
+        if case .receiving(let body) = state { heads.log.arrived(body: body.arrivedCount) }
+        heads.settleMetrics()
     }
 
     private func close() {
@@ -305,7 +311,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     /// Makes the last report.
     private func finish(_ error: URLError?) {
         if case .over = state { return }
-        heads.settleMetrics()
+        settleMetrics()
         close()
         delegate.transferFinished(self, heads.end(error))
     }
