@@ -17,6 +17,7 @@ package final class EasyHandle {
     var tunnelResponse = TunnelResponse()
     /// Whether the handler is to decode bodies, which libcurl leaves to it: a program can turn that off.
     package internal(set) var decodesContent = true
+    package internal(set) var maximumRates = MaximumRates()
 
     /// Set while the handle is in a multi.
     private(set) var handler: (any TransferHandler)?

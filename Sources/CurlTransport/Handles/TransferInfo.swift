@@ -69,6 +69,11 @@ package struct TransferInfo {
     /// Bytes moved in either direction since the transfer began, heads included.
     package var bytesMoved: Int64 { offset(CURLINFO_SIZE_UPLOAD_T) + bytesReceived }
 
+    /// In bytes, as libcurl counts them for the transfer's maximum rates.
+    package var bodiesMoved: (received: Int64, sent: Int64) {
+        (offset(CURLINFO_SIZE_DOWNLOAD_T), offset(CURLINFO_SIZE_UPLOAD_T))
+    }
+
     /// Includes bytes that libcurl holds back while the transfer is paused.
     var bytesReceived: Int64 { offset(CURLINFO_SIZE_DOWNLOAD_T) + Int64(long(CURLINFO_HEADER_SIZE)) }
 }

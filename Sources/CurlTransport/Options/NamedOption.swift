@@ -61,12 +61,28 @@ package struct NamedOption: Sendable {
     }
 }
 
+/// The average rates to which libcurl keeps a transfer's bodies, in bytes per second; nil for no limit.
+package struct MaximumRates: Sendable, Equatable {
+    package private(set) var receiving: Int?
+    package private(set) var sending: Int?
+
+    package var isEmpty: Bool { receiving == nil && sending == nil }
+
+    mutating func set(_ option: NamedOption, to number: Int) {
+        let rate = number > 0 ? number : nil
+        if option.option == CURLOPT_MAX_RECV_SPEED_LARGE { receiving = rate } else { sending = rate }
+    }
+}
+
 /// Sets options by name. The caller has checked that the value is of the option's kind.
 extension EasyHandle {
     package func set(_ option: NamedOption, number: Int) throws(TransferFailure) {
         // libcurl's own decoding can't be interrupted within a body, and stays off.
         if option.name == "HTTP_CONTENT_DECODING" { return decodesContent = number != 0 }
-        if option.limitsRate { http2Input.isLimited = number > 0 }
+        if option.limitsRate {
+            maximumRates.set(option, to: number)
+            http2Input.isLimited = !maximumRates.isEmpty
+        }
         // A resumed session was verified earlier, so the delegate wouldn't be asked.
         if option.name == "SSL_SESSIONID_CACHE", tls.inquiry != nil { return }
         switch option.kind {

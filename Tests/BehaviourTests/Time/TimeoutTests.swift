@@ -130,6 +130,50 @@ struct TimeoutTests {
         #expect(try await Self.loadBeyondTimeout(.raw(steps)) == Data("abc".utf8))
     }
 
+    @Test(
+        "While libcurl waits to keep to a rate, the idle clock stands still",
+        arguments: ["GET", "PUT"],
+        [true, false]
+    )
+    func rates(method: String, isSetByClosure: Bool) async throws {
+        // In libcurl's bursts, more than the half of it moves at once.
+        let content = GeneratedBody.bytes(seed: 15, length: 600_000)
+        let rig = try Rig {
+            $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content)
+        } configure: {
+            $0.timeoutIntervalForRequest = 0.5
+            $0.curl.connections.receiveBufferSize = 4096
+            $0.curl.connections.sendBufferSize = 512 << 10
+            if isSetByClosure {
+                $0.curl.configureTransfer = { transfer, _ in
+                    try transfer.set("MAX_RECV_SPEED_LARGE", 200_000)
+                    try transfer.set("MAX_SEND_SPEED_LARGE", 200_000)
+                }
+            } else {
+                $0.curl.connections.maximumReceiveRate = 200_000
+                $0.curl.connections.maximumSendRate = 200_000
+            }
+        }
+        defer { rig.stop() }
+        let request = URLRequest(rig.url("/"), method: method, body: method == "PUT" ? content : nil)
+        let result = await rig.session.load(request)
+        #expect(result.error == nil)
+        #expect(result.data == (method == "PUT" ? Data("600000".utf8) : content))
+    }
+
+    @Test("A server that falls silent is timed out all the same if there is a rate")
+    func silentWithRate() async throws {
+        let rig = try Rig { _ in
+            .fault(.insideBody(after: 10, of: 20), then: .hang)
+        } configure: {
+            $0.timeoutIntervalForRequest = 1
+            $0.curl.connections.maximumReceiveRate = 100
+        }
+        defer { rig.stop() }
+        let result = await rig.session.load(rig.url("/"))
+        #expect(result.error?.code == .timedOut)
+    }
+
     @Test("A request's own time-out goes before the configuration's")
     func ofRequest() async throws {
         let rig = try Rig { _ in .never }

@@ -81,13 +81,13 @@ extension CurlOptions {
         public var happyEyeballsDelay: Duration?
 
         /// The maximum average receive rate per task, in bytes per second. The default is no limit. Up to a hundred buffers
-        /// (``receiveBufferSize``) can arrive in a burst before libcurl waits. No effect on web sockets, stream tasks and requests that
-        /// offer an `Upgrade`. Source:
+        /// (``receiveBufferSize``) can arrive in a burst before libcurl waits; the request's time-out doesn't count that. No effect on web
+        /// sockets, stream tasks and requests that offer an `Upgrade`. Source:
         /// [CURLOPT_MAX_RECV_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_RECV_SPEED_LARGE.html).
         public var maximumReceiveRate: Int?
 
-        /// The maximum average send rate per task, in bytes per second. The default is no limit. No effect on web sockets, stream tasks and
-        /// requests that offer an `Upgrade`. Source:
+        /// The maximum average send rate per task, in bytes per second. The default is no limit. The request's time-out doesn't count the
+        /// time that libcurl waits for this. No effect on web sockets, stream tasks and requests that offer an `Upgrade`. Source:
         /// [CURLOPT_MAX_SEND_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_SEND_SPEED_LARGE.html).
         public var maximumSendRate: Int?
 

@@ -125,7 +125,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func bodyBecameReadable() { continueTransfer() }
 
     /// An unwanted body has its own time limit.
-    var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.last : nil }
+    var lastActivity: MonotonicTime? { receiving.discarding.end == nil ? clock.idleStart : nil }
 
     var phase: TransferPhase {
         switch stage {
@@ -146,11 +146,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return true
         }
         if isSending, easy.info.bytesMoved > clock.bytesMoved {
-            clock = ActivityClock(last: loop.now, bytesMoved: easy.info.bytesMoved)
+            (clock.last, clock.bytesMoved) = (loop.now, easy.info.bytesMoved)
+            noteMoved(by: easy)
             return true
         }
         guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
         return clock.noteArrival(at: easy.connectedSocket, now: loop.now)
+    }
+
+    private func noteMoved(by easy: EasyHandle) {
+        guard !easy.maximumRates.isEmpty else { return }
+        clock.noteMoved(easy.info.bodiesMoved, at: easy.maximumRates, now: loop.now)
     }
 
     func timedOut() {
@@ -360,7 +366,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     func transferSettled() {
         clock.last = loop.now
-        if isSending, let easy { clock.bytesMoved = easy.info.bytesMoved }
+        if let easy {
+            if isSending { clock.bytesMoved = easy.info.bytesMoved }
+            noteMoved(by: easy)
+        }
         if receiving.releasesWaiting {
             receiving.releasesWaiting = false
             if case .running(let multi, let easy) = stage { multi.reviewWaiting(behind: easy) }
