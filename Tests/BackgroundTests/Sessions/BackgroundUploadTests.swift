@@ -25,6 +25,23 @@ extension BackgroundTests {
             try await rig.finish()
         }
 
+        @Test("A response whose parts replace each other comes undivided")
+        func parts() async throws {
+            let body = "--frame\r\n\r\npart 1\r\n--frame\r\n\r\npart 2\r\n--frame--"
+            let type = "multipart/x-mixed-replace; boundary=frame"
+            let rig = try BackgroundRig { _ in .text(body, contentType: type) }
+            defer { rig.end() }
+            let task = rig.session.uploadTask(
+                with: URLRequest(rig.url("/"), method: "POST"),
+                fromFile: try rig.directory.file(Data("dear".utf8))
+            )
+            task.resume()
+            try await rig.delegate.success(of: task)
+            #expect(rig.delegate.body(of: task) == Data(body.utf8))
+            #expect((task.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Content-Type") == type)
+            try await rig.finish()
+        }
+
         @Test("An upload isn't sent again because the server's answer breaks off, and what came of that is told")
         func brokenAnswer() async throws {
             let rig = try BackgroundRig { _ in

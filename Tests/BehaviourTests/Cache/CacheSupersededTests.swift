@@ -54,9 +54,10 @@ struct CacheSupersededTests {
     func inParts() async throws {
         let count = Counter()
         let server = try LoopbackServer { _ in
+            let type = "multipart/x-mixed-replace; boundary=b"
             let answer: LoopbackServer.Response =
                 count.next() == 1
-                ? .text("older") : .text("--b\r\n\r\nnewer\r\n--b--", contentType: "multipart/x-mixed-replace; boundary=b")
+                ? .text("older") : .text("--b\r\n\r\nnewer\r\n--b--", contentType: type)
             return answer.header("Cache-Control", "max-age=1000")
         }
         defer { server.stop() }

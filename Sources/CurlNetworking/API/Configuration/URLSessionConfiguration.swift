@@ -417,8 +417,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         set { lock.withLock { values.curl = newValue } }
     }
 
-    /// Whether a delegate receives a response for each part of a `multipart/x-mixed-replace` body. False for sessions below a stock one,
-    /// whose delegate receives such a body undivided.
+    /// Whether a delegate receives a response for each part of a `multipart/x-mixed-replace` body. False for sessions below a stock one, and
+    /// for an agent's, whose delegates receive such a body undivided.
     package var dividesParts: Bool {
         get { current.dividesParts }
         set { lock.withLock { values.dividesParts = newValue } }

@@ -80,6 +80,8 @@ struct SessionDescription: Codable, Sendable {
     func makeConfiguration(in folder: URL) throws -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.urlCache = nil
+        // The program's delegate is told of no response, so it couldn't tell where a part ends.
+        configuration.dividesParts = false
         configuration.waitsForConnectivity = true
         configuration.timeoutIntervalForRequest = requestTimeout
         // The agent's own clock counts the time of all attempts, and ends the last one.
