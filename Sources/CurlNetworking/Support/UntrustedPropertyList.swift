@@ -59,8 +59,21 @@ package enum UntrustedPropertyList {
         return (try? PropertyListSerialization.propertyList(from: data, format: nil)) as? [String: Any]
     }
 
+    /// Whether arrays and dictionaries in `value` are nested more than `maximum` deep. Foundation's reader takes 512 levels, and whatever
+    /// follows a value down some thousands of them, such as Foundation's writer, overflows the stack.
+    static func isTooDeep(_ value: Any, maximum: Int = 500) -> Bool {
+        switch value {
+        case let list as [Any]:
+            maximum == 0 || list.contains { isTooDeep($0, maximum: maximum - 1) }
+        case let dictionary as [AnyHashable: Any]:
+            maximum == 0 || dictionary.values.contains { isTooDeep($0, maximum: maximum - 1) }
+        default: false
+        }
+    }
+
     /// Serialises `dictionary`; nil if a property list can't hold it, or it has more than `maximum` arrays and dictionaries.
     static func data(_ dictionary: [String: Any], containers maximum: Int) -> Data? {
+        guard !isTooDeep(dictionary) else { return nil }
         let data = try? PropertyListSerialization.data(fromPropertyList: dictionary, format: .xml, options: 0)
         return data.flatMap { isHarmless($0, containers: maximum) ? $0 : nil }
     }

@@ -169,6 +169,12 @@ struct ProtocolChoiceTests {
         // What no property list can hold stays with its object, as in the stock module.
         URLProtocol.setProperty(NSObject(), forKey: "object", in: mutable)
         #expect(URLProtocol.property(forKey: "object", in: mutable as URLRequest) == nil)
+        // Read back from the field, it would take the others with it.
+        let deep = (0..<600).reduce(1 as Any) { value, _ in [value] }
+        URLProtocol.setProperty(deep, forKey: "deep", in: mutable)
+        #expect(URLProtocol.property(forKey: "deep", in: mutable as URLRequest) == nil)
+        #expect(URLProtocol.property(forKey: "second", in: mutable as URLRequest) as? Int == 2)
+        URLProtocol.removeProperty(forKey: "deep", in: mutable)
         // The last one's field goes with it.
         URLProtocol.removeProperty(forKey: "second", in: mutable)
         #expect(mutable.allHTTPHeaderFields ?? [:] == [:])

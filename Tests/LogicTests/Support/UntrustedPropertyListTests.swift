@@ -48,6 +48,26 @@ struct UntrustedPropertyListTests {
     }
 
     @Test(
+        "A value that is nested too deeply to be read back isn't written, and overflows no stack",
+        arguments: [499, 500, 501, 100_000],
+        [false, true]
+    )
+    func depth(levels: Int, ofDictionaries: Bool) {
+        var value: Any = 1
+        for _ in 0..<levels { value = ofDictionaries ? ["a": value] as [String: Any] : [value] as [Any] }
+        // From the outside in: released at once, it would overflow the stack itself.
+        defer {
+            while let inner = (value as? [Any])?.first ?? (value as? [String: Any])?["a"] { value = inner }
+        }
+        let isTooDeep = UntrustedPropertyList.isTooDeep(value)
+        let list = UntrustedPropertyList.data(["value": value], containers: 1000)
+        let userInfo = UserInfo.encode(["value": value], leavingOut: { _ in false })
+        #expect(isTooDeep == (levels > 500))
+        #expect((list == nil) == (levels > 499))
+        #expect(UserInfo.decode(userInfo).isEmpty == (levels > 499))
+    }
+
+    @Test(
         "Neither a binary list nor one without a dictionary is read",
         arguments: [
             PropertyListSerialization.PropertyListFormat.binary, .xml,

@@ -98,8 +98,8 @@ open class URLProtocol: NSObject {
             ?? FoundationNetworking.URLProtocol.property(forKey: key, in: request)
     }
 
-    /// Stores `value` in `request` under `key`. Copies of the request keep the value if a property list can hold it; any other value stays
-    /// with this one object.
+    /// Stores `value` in `request` under `key`. Copies of the request keep the value if a property list can hold it and no more than 500
+    /// arrays and dictionaries are in each other; any other value stays with this one object.
     ///
     /// The value is kept in a header field, which `allHTTPHeaderFields` shows. Sessions of this module never send that field, but any other
     /// code that sends the request's fields, such as a stock `URLSession`, does, and the value can be read from it. Remove the value with

@@ -22,7 +22,9 @@ enum RequestProperties {
 
     /// Returns false if a property list can't hold the value.
     static func set(_ value: Any, forKey key: String, in request: NSMutableURLRequest) -> Bool {
-        guard PropertyListSerialization.propertyList([key: value], isValidFor: .binary) else { return false }
+        guard !UntrustedPropertyList.isTooDeep([key: value]),
+            PropertyListSerialization.propertyList([key: value], isValidFor: .binary)
+        else { return false }
         var properties = all(request.value(forHTTPHeaderField: fieldName))
         properties[key] = value
         return store(properties, in: request)

@@ -200,12 +200,13 @@ extension Data {
 }
 
 /// A program's `userInfo` as a property list. Strings, numbers, dates, data, and arrays and dictionaries of them are preserved; everything
-/// else becomes a string. One with more than a thousand arrays and dictionaries isn't stored.
+/// else becomes a string. One with more than a thousand arrays and dictionaries, or that is nested too deeply, isn't stored.
 enum UserInfo {
     private static let maximumContainers = 1000
 
     /// Leaves out entries whose name `isOurs`. Empty if nothing is left.
     static func encode(_ info: [AnyHashable: Any], leavingOut isOurs: (String) -> Bool) -> Data {
+        guard !UntrustedPropertyList.isTooDeep(info) else { return Data() }
         var list: [String: Any] = [:]
         for (name, value) in info where !isOurs("\(name)") { list["\(name)"] = storable(value) }
         guard !list.isEmpty else { return Data() }
