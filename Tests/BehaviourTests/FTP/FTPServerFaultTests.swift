@@ -215,6 +215,20 @@ struct FTPServerFaultTests {
         #expect(error?.localizedDescription.contains("length") == true)
     }
 
+    @Test(
+        "A file isn't complete where libcurl misreads a number of the server as its length",
+        arguments: [("213 -2", "150 Here it comes"), ("500 What?", "150 Opening (9223372036854775808 bytes)")]
+    )
+    func misread(size: String, opening: String) async throws {
+        let ftp = try ScriptedFTPServer(Self.content, opening: opening) {
+            $0.hasPrefix("SIZE") ? .reply(size) : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).error?.code == .networkConnectionLost)
+    }
+
     @Test("A server that won't protect the data of ftps gets none, and sends none")
     func unprotected() async throws {
         let server = try await TalkingTLSServer()

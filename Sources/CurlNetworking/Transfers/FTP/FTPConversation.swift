@@ -195,8 +195,7 @@ extension FTPConversation: TransferHandler {
         if failure?.code == .ftpCouldntSetType { connections.renew() }
         let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
         var error = abortError ?? failure.map { URLError(named($0), url: url) }
-        // libcurl may have taken another number in the server's reply for the length, and stopped there.
-        if error == nil, receivedBytes < replies.announcedLength ?? 0, case .download = options.direction {
+        if error == nil, replies.isCutShort(after: receivedBytes), case .download = options.direction {
             error = URLError(.cutShort, url: url)
         }
         if failure == nil || isRefused, let head = replies.finish(isRefused: isRefused) {

@@ -18,6 +18,8 @@ struct FTPReplies {
     private var isComplete = false
     /// How many bytes of data the head has announced; nil if there is no head yet, or it is a proxy's or an upload's, or doesn't say.
     private(set) var announcedLength: Int64?
+    /// After how many bytes of data libcurl ends the transfer at the latest, because it misreads a reply; nil if it doesn't.
+    private var misreadLength: Int64?
     /// Whether the server has answered a command.
     private(set) var hasAnswer = false
     /// The reply with which the server ended the session; nil if it hasn't.
@@ -55,13 +57,13 @@ struct FTPReplies {
         case _ where isComplete:
             break
         case 125, 150:
-            if size == nil, mayAnnounceSize { size = Self.announcedSize(text) }
+            if size == nil, mayAnnounceSize { readAnnouncement(text) }
             return dataBegins().map { .complete($0) } ?? .incomplete
         case 213:
             if !hasDataConnection, lastModified == nil, let date = Self.httpDate(text) {
                 lastModified = date
-            } else if let value = Int64(text.trimmingCharacters(in: .whitespaces)), value >= 0 {
-                size = value
+            } else {
+                readSize(text)
             }
         case 227, 229:
             hasDataConnection = true
@@ -94,6 +96,12 @@ struct FTPReplies {
         return head
     }
 
+    /// Whether there may be more data than the `count` bytes with which libcurl is content: it may have taken another number in the server's
+    /// replies for the length, and stopped there.
+    func isCutShort(after count: Int64) -> Bool {
+        count < announcedLength ?? 0 || count <= misreadLength ?? -1
+    }
+
     private var head: ResponseHead {
         var head = ResponseHead(version: ResponseHead.versionOfFTP, status: offset > 0 ? 206 : 200, fields: [])
         if let lastModified { head.fields.append(HeaderField(name: "Last-Modified", value: lastModified)) }
@@ -120,7 +128,31 @@ struct FTPReplies {
         return (code, String(decoding: line[4...], as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
-    /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)".
+    /// libcurl takes the digits at the end of SIZE's reply for the length, whatever is before them: also those of "-1294967296", by which
+    /// servers that count in 32 bits mean 3 GB.
+    private mutating func readSize(_ text: String) {
+        let start = text.utf8.lastIndex { !$0.isASCIIDigit }
+        guard let value = Int64(digits: text.utf8[(start.map { text.utf8.index(after: $0) } ?? text.startIndex)...])
+        else { return }
+        if let start, text.utf8[start].isASCIIAlphanumeric || "-.,".utf8.contains(text.utf8[start]) {
+            // 0 is no length to libcurl.
+            misreadLength = value > 0 ? max(0, value - offset) : nil
+        } else {
+            size = value
+        }
+    }
+
+    /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)". To libcurl, a length that is missing or too
+    /// large is 0.
+    private mutating func readAnnouncement(_ text: String) {
+        size = Self.announcedSize(text)
+        guard let end = text.utf8.firstRange(of: " bytes".utf8)?.lowerBound,
+            let start = text.utf8[..<end].lastIndex(where: { !$0.isASCIIDigit }),
+            text.utf8[start] == UInt8(ascii: "(")
+        else { return }
+        if Int64(digits: text.utf8[text.utf8.index(after: start)..<end]) == nil { misreadLength = 0 }
+    }
+
     private static func announcedSize(_ text: String) -> Int64? {
         guard let open = text.utf8.lastIndex(of: UInt8(ascii: "(")) else { return nil }
         let digits = text.utf8[text.utf8.index(after: open)...].prefix { $0.isASCIIDigit }

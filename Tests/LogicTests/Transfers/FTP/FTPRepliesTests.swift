@@ -72,6 +72,40 @@ struct FTPRepliesTests {
         #expect(head(&replies, "229 (|||1|)", "150 Here comes the listing (many bytes).")?.contentLength == nil)
     }
 
+    @Test(
+        "A length may have words before it, as for libcurl",
+        arguments: ["1234", "+1234", "The size is 1234", "size=1234"]
+    )
+    func words(size: String) {
+        var replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "213 \(size)", "150 Now")?.contentLength == 1234)
+        #expect(!replies.isCutShort(after: 1234))
+    }
+
+    @Test(
+        "A file that ends where libcurl misreads the server's length isn't complete",
+        arguments: [("213 -70", 70), ("213 0x70", 70), ("213 1.070", 70), ("213 1e3", 3)] as [(String, Int64)]
+    )
+    func misreadSize(line: String, length: Int64) {
+        for offset in [0, 2] as [Int64] {
+            var replies = FTPReplies(offset: offset)
+            #expect(head(&replies, "229 (|||1|)", line, "150 Now")?.contentLength == nil)
+            #expect(replies.isCutShort(after: length - offset))
+            #expect(!replies.isCutShort(after: length - offset + 1))
+        }
+    }
+
+    @Test("A file is empty to libcurl if its announced length can't be read", arguments: ["", "9223372036854775808"])
+    func misreadAnnouncement(length: String) {
+        var replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "150 Opening a (\(length) bytes)") != nil)
+        #expect(replies.isCutShort(after: 0))
+        #expect(!replies.isCutShort(after: 1))
+        replies = FTPReplies()
+        #expect(head(&replies, "229 (|||1|)", "213 0", "150 Opening a (\(length) bytes)") != nil)
+        #expect(!replies.isCutShort(after: 0))
+    }
+
     @Test("Lines inside a reply of several lines mean nothing")
     func severalLines() {
         var replies = FTPReplies()
