@@ -297,6 +297,20 @@ struct FTPServerFaultTests {
         #expect(ftp.commands.count { $0.hasPrefix("TYPE") } == 2)
     }
 
+    @Test("A connection on which replies are out of step isn't used again")
+    func outOfStep() async throws {
+        let count = Counter()
+        let ftp = try ScriptedFTPServer(Self.content) {
+            $0.hasPrefix("EPSV") && count.next() == 1 ? .reply("229 Nowhere\r\n200 And more") : nil
+        }
+        defer { ftp.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(ftp.url()).error?.code == .badServerResponse)
+        #expect(await session.load(ftp.url()).data == Self.content)
+        #expect(ftp.connectionCount == 2)
+    }
+
     @Test("A server that refuses to go on starts over")
     func refusedRest() async throws {
         let large = GeneratedBody.bytes(seed: 5, length: 30_000_000)

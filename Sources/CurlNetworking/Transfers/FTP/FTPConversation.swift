@@ -191,8 +191,7 @@ extension FTPConversation: TransferHandler {
     func transferFinished(_ failure: TransferFailure?) {
         if let failure, hasComeTooLate(failure) { return startAgain() }
         end()
-        // libcurl takes the connection's next transfer to have the type that was refused.
-        if failure?.code == .ftpCouldntSetType { connections.renew() }
+        if let failure, Self.spoilingFailures.contains(failure.code) { connections.renew() }
         let isRefused = failure.map { Self.refusals.contains($0.code) } ?? false
         var error = abortError ?? failure.map { URLError(named($0), url: url) }
         if error == nil, replies.isCutShort(after: receivedBytes), case .download = options.direction {
@@ -231,6 +230,10 @@ extension FTPConversation: TransferHandler {
         }
         return named
     }
+
+    /// After these, libcurl keeps the connection all the same. But it takes the next transfer to have the type that was refused, or reads
+    /// the replies that the server still owes to the last one.
+    private static let spoilingFailures: Set<CurlCode> = [.ftpCouldntSetType, .ftpWeirdPASVReply]
 
     /// The server can't start in the middle of the file.
     private static let refusals: Set<CurlCode> = [.ftpCouldntUseRest, .badDownloadResume]
