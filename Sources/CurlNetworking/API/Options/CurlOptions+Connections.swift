@@ -91,8 +91,10 @@ extension CurlOptions {
         /// [CURLOPT_MAX_SEND_SPEED_LARGE](https://curl.se/libcurl/c/CURLOPT_MAX_SEND_SPEED_LARGE.html).
         public var maximumSendRate: Int?
 
-        /// The limit below which a task is too slow and fails with `URLError.timedOut`. The default is no limit. No effect on web sockets,
-        /// stream tasks and requests that offer an `Upgrade` once they are connected. Source:
+        /// The limit below which a task is too slow and fails with `URLError.timedOut`. The default is no limit. The time that libcurl
+        /// waits to keep to a rate counts as slow: with ``maximumReceiveRate`` or ``maximumSendRate``, `duration` should be longer than a
+        /// burst takes at that rate. No effect on web sockets, stream tasks and requests that offer an `Upgrade` once they are connected.
+        /// Source:
         /// [CURLOPT_LOW_SPEED_LIMIT](https://curl.se/libcurl/c/CURLOPT_LOW_SPEED_LIMIT.html),
         /// [CURLOPT_LOW_SPEED_TIME](https://curl.se/libcurl/c/CURLOPT_LOW_SPEED_TIME.html).
         public var lowSpeedLimit: LowSpeedLimit?
