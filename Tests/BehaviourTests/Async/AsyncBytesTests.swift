@@ -33,6 +33,19 @@ struct AsyncBytesTests {
         #expect(body == GeneratedBody.bytes(seed: 6, length: 5_000_000))
     }
 
+    @Test("Bytes, scalars, characters and lines that have arrived are read without leaving the caller's actor")
+    func onTheActor() async throws {
+        let rig = try Rig { _ in .text(String(repeating: "a\n", count: 20_000)) }
+        defer { rig.stop() }
+        for unit in Reader.Unit.allCases {
+            let reader = Reader()
+            let (bytes, _) = try await rig.session.bytes(from: rig.url("/"))
+            #expect(try await reader.count(unit, in: bytes) == (unit == .line ? 20_000 : 40_000))
+            // It leaves to wait for more.
+            #expect(reader.executor.count.value < 1000, "\(unit)")
+        }
+    }
+
     @Test("Bytes come as they arrive")
     func asTheyArrive() async throws {
         let gate = Gate()
@@ -263,5 +276,43 @@ struct AsyncBytesTests {
         var count = 0
         for try await _ in bytes { count += 1 }
         #expect(count == 5)
+    }
+}
+
+/// Reads on an executor that counts how often it is returned to.
+private actor Reader {
+    enum Unit: CaseIterable { case byte, scalar, character, line }
+
+    final class Executor: SerialExecutor {
+        let count = Watched(0)
+        private let queue = DispatchQueue(label: "AsyncBytesTests")
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            count.update { $0 += 1 }
+            let job = UnownedJob(job)
+            queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        }
+    }
+
+    nonisolated let executor = Executor()
+    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+
+    func count(_ unit: Unit, in bytes: URLSession.AsyncBytes) async throws -> Int {
+        var count = 0
+        switch unit {
+        case .byte:
+            var iterator = bytes.makeAsyncIterator()
+            while try await iterator.next() != nil { count += 1 }
+        case .scalar:
+            var iterator = bytes.unicodeScalars.makeAsyncIterator()
+            while try await iterator.next() != nil { count += 1 }
+        case .character:
+            var iterator = bytes.characters.makeAsyncIterator()
+            while try await iterator.next() != nil { count += 1 }
+        case .line:
+            var iterator = bytes.lines.makeAsyncIterator()
+            while try await iterator.next() != nil { count += 1 }
+        }
+        return count
     }
 }

@@ -49,9 +49,9 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
             self.base = base
         }
 
-        /// Returns the next scalar; nil at the end and after an error.
-        public mutating func next() async throws -> Unicode.Scalar? {
-            try await next(isolation: nil)
+        /// Returns the next scalar; nil at the end and after an error. Like the other form, it doesn't leave the caller's actor.
+        public nonisolated(nonsending) mutating func next() async throws -> Unicode.Scalar? {
+            try await next(isolation: #isolation)
         }
 
         /// Returns the next Unicode scalar, without leaving the caller's actor.
@@ -117,9 +117,9 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
             self.scalars = scalars
         }
 
-        /// Returns the next character; nil at the end and after an error.
-        public mutating func next() async throws -> Character? {
-            try await next(isolation: nil)
+        /// Returns the next character; nil at the end and after an error. Like the other form, it doesn't leave the caller's actor.
+        public nonisolated(nonsending) mutating func next() async throws -> Character? {
+            try await next(isolation: #isolation)
         }
 
         /// Returns the next character, without leaving the caller's actor.
@@ -177,9 +177,9 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
             self.base = base
         }
 
-        /// Returns the next line; nil at the end and after an error.
-        public mutating func next() async throws -> String? {
-            try await next(isolation: nil)
+        /// Returns the next line; nil at the end and after an error. Like the other form, it doesn't leave the caller's actor.
+        public nonisolated(nonsending) mutating func next() async throws -> String? {
+            try await next(isolation: #isolation)
         }
 
         /// Returns the next line, without leaving the caller's actor.

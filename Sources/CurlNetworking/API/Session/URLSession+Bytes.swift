@@ -80,9 +80,9 @@ extension URLSession {
                 self.chunks = chunks
             }
 
-            /// Returns the next byte; nil at the end and after an error.
-            public mutating func next() async throws -> UInt8? {
-                try await next(isolation: nil)
+            /// Returns the next byte; nil at the end and after an error. Like the other form, it doesn't leave the caller's actor.
+            public nonisolated(nonsending) mutating func next() async throws -> UInt8? {
+                try await next(isolation: #isolation)
             }
 
             /// Returns the next byte, without leaving the caller's actor: a byte that has arrived never costs a thread switch.
@@ -129,9 +129,9 @@ extension URLSession {
                 self.reading = reading
             }
 
-            /// Returns the next chunk; nil at the end and after an error.
-            public mutating func next() async throws -> Data? {
-                try await next(isolation: nil)
+            /// Returns the next chunk; nil at the end and after an error. Like the other form, it doesn't leave the caller's actor.
+            public nonisolated(nonsending) mutating func next() async throws -> Data? {
+                try await next(isolation: #isolation)
             }
 
             /// Returns the next chunk, without leaving the caller's actor.
