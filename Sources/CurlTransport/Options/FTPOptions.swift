@@ -29,7 +29,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         self.direction = direction
     }
 
-    package var isSecure: Bool { url.hasPrefix("ftps:") }
+    private var isSecure: Bool { url.hasPrefix("ftps:") }
 
     package var sendsBody: Bool {
         if case .upload = direction { true } else { false }

@@ -256,33 +256,6 @@ struct FTPServerFaultTests {
         await talk.value
     }
 
-    @Test("A data connection of ftps that can't be secured isn't taken for an odd reply")
-    func unsecuredData() async throws {
-        let server = try await TalkingTLSServer()
-        defer { server.stop() }
-        // Greets in clear text.
-        let data = try ScriptedFTPServer(Self.content)
-        defer { data.stop() }
-        let session = server.session()
-        defer { session.invalidateAndCancel() }
-        let url = try #require(URL(string: server.url.absoluteString.replacingOccurrences(of: "https", with: "ftps")))
-        let replies = [
-            "USER": "331 Password", "PASS": "230 Hello", "PBSZ": "200 OK", "PROT": "200 OK", "PWD": "257 \"/\"",
-            "EPSV": "229 Here (|||\(data.port)|)", "TYPE": "200 OK", "SIZE": "213 5", "RETR": "150 Opening",
-        ]
-        let talk = Task {
-            server.say("220 Ready")
-            while let line = await server.line() {
-                let word = line.prefix { $0 != " " }.trimmingCharacters(in: .newlines)
-                guard word.count <= 4, word == word.uppercased(), word.first?.isLetter == true else { continue }
-                server.say(replies[word] ?? "500 What?")
-            }
-        }
-        #expect(await session.load(url.appendingPathComponent("file")).error?.code == .secureConnectionFailed)
-        server.stop()
-        await talk.value
-    }
-
     @Test("A type that the server has refused isn't taken for the connection's")
     func refusedType() async throws {
         let count = Counter()

@@ -219,15 +219,11 @@ extension FTPConversation: TransferHandler {
         start()
     }
 
-    /// libcurl calls it a time-out if the server ends the session. If the data connection's handshake fails, it takes that for a failed
-    /// attempt to connect, sends PASV, and complains of the next reply, whatever that is.
+    /// libcurl calls it a time-out if the server ends the session.
     private func named(_ failure: TransferFailure) -> TransferFailure {
+        guard failure.code == .operationTimedOut, let farewell = replies.farewell else { return failure }
         var named = failure
-        if failure.code == .operationTimedOut, let farewell = replies.farewell {
-            (named.code, named.text) = (.recvError, "The server has ended the session: \(farewell)")
-        } else if failure.code == .ftpWeirdPASVReply, options.isSecure, replies.hasAnnouncedData {
-            (named.code, named.text) = (.sslConnectError, "The data connection's TLS handshake failed.")
-        }
+        (named.code, named.text) = (.recvError, "The server has ended the session: \(farewell)")
         return named
     }
 

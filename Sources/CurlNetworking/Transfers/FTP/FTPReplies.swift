@@ -20,8 +20,6 @@ struct FTPReplies {
     private(set) var announcedLength: Int64?
     /// After how many bytes of data libcurl ends the transfer at the latest, because it misreads a reply; nil if it doesn't.
     private var misreadLength: Int64?
-    /// Whether the server has said that data follows.
-    private(set) var hasAnnouncedData = false
     /// Whether the server has answered a command.
     private(set) var hasAnswer = false
     /// The reply with which the server ended the session; nil if it hasn't.
@@ -59,7 +57,6 @@ struct FTPReplies {
         case _ where isComplete:
             break
         case 125, 150:
-            hasAnnouncedData = true
             if size == nil, mayAnnounceSize { readAnnouncement(text) }
             return dataBegins().map { .complete($0) } ?? .incomplete
         case 213:
