@@ -98,13 +98,7 @@ extension URLRequest {
             let cookies = configuration.httpCookieStorage?.cookies(for: url), !cookies.isEmpty
         else { return self }
         let names = Set(cookies.map(\.name))
-        // By bytes: to Swift, "=" and an accent after it are one character, and the cookie would seem to have another name.
-        let pairs = field.utf8.split(separator: UInt8(ascii: ";")).map {
-            String(Substring($0)).trimmingCharacters(in: .whitespaces)
-        }
-        let others = pairs.filter { pair in
-            !names.contains(String(Substring(pair.utf8.prefix { $0 != UInt8(ascii: "=") })))
-        }
+        let others = CookieField.pairs(of: field[...]).filter { !names.contains(String(CookieField.name($0))) }
         var request = self
         request.setValue(others.isEmpty ? nil : others.joined(separator: "; "), forHTTPHeaderField: "Cookie")
         return request

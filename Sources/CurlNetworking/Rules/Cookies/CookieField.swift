@@ -1,5 +1,5 @@
 /// The value of a `Cookie` field (RFC 6265 §5.4).
-enum CookieField {
+package enum CookieField {
     /// The program's own cookies as written, except for empty ones at the end, then the stored ones with other names.
     static func merge(_ own: Substring, with stored: String) -> String {
         let names = Set(pairs(of: own).map(name))
@@ -10,11 +10,11 @@ enum CookieField {
     }
 
     /// Bytes separate them, as servers see it: to Swift, "=" and an accent after it are one character.
-    private static func pairs(of field: Substring) -> [Substring] {
+    package static func pairs(of field: Substring) -> [Substring] {
         field.utf8.split(separator: UInt8(ascii: ";")).map { Substring($0).trimmed }
     }
 
-    private static func name(_ pair: Substring) -> Substring {
+    package static func name(_ pair: Substring) -> Substring {
         Substring(pair.utf8.prefix { $0 != UInt8(ascii: "=") })
     }
 }
