@@ -156,36 +156,11 @@ struct TaskCancelTests {
         #expect(delegate.events(of: task).last == .completed(.cancelled))
     }
 
-    @Test("A task that is cancelled after its transfer, but before its owner is told, completes once, as cancelled")
-    func afterTransfer() async throws {
-        let server = try LoopbackServer { _ in .text("hello") }
-        defer { server.stop() }
-        let queue = OperationQueue()
-        queue.maxConcurrentOperationCount = 1
-        let session = URLSession.forTest(delegateQueue: queue) { $0.useOneConnection() }
-        let gate = Gate()
-        queue.addOperation { gate.waitBlocking() }
-        let calls = Watched<[HandlerResult]>([])
-        let task = session.dataTask(with: server.url("/")) { data, response, error in
-            calls.update { $0.append(HandlerResult(data, response, error)) }
-        }
-        task.resume()
-        // The only connection is free again after the transfer.
-        _ = try await session.data(from: server.url("/"))
-        task.cancel()
-        gate.open()
-        try await calls.wait { !$0.isEmpty }
-        #expect(calls.value[0].error?.code == .cancelled)
-        #expect(calls.value[0].data == nil)
-        session.finishTasksAndInvalidate()
-        await withCheckedContinuation { continuation in
-            queue.addBarrierBlock { continuation.resume() }
-        }
-        #expect(calls.value.count == 1)
-    }
-
-    @Test("A task that is cancelled after it has failed, but before its owner is told, completes once, as cancelled")
-    func afterFailure() async throws {
+    @Test(
+        "A task that is cancelled after it has succeeded or failed, but before its owner is told, completes as cancelled",
+        arguments: ["/", "/lost"]
+    )
+    func afterTransfer(path: String) async throws {
         let server = try LoopbackServer { request in
             request.path == "/lost" ? .pieces([.bytes("hel"), .close, .bytes("lo")]) : .text("hello")
         }
@@ -196,7 +171,7 @@ struct TaskCancelTests {
         let gate = Gate()
         queue.addOperation { gate.waitBlocking() }
         let calls = Watched<[HandlerResult]>([])
-        let task = session.dataTask(with: server.url("/lost")) { data, response, error in
+        let task = session.dataTask(with: server.url(path)) { data, response, error in
             calls.update { $0.append(HandlerResult(data, response, error)) }
         }
         task.resume()
@@ -207,7 +182,8 @@ struct TaskCancelTests {
         gate.open()
         try await calls.wait { !$0.isEmpty }
         #expect(calls.value[0].error?.code == .cancelled)
-        #expect(calls.value[0].error?.failingURL == server.url("/lost"))
+        #expect(calls.value[0].error?.failingURL == server.url(path))
+        #expect(calls.value[0].data == nil)
         #expect((task.error as? URLError)?.code == .cancelled)
         session.finishTasksAndInvalidate()
         await withCheckedContinuation { continuation in
