@@ -289,6 +289,7 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     func forgetTask(_ identifier: Int) {
         tasks[identifier] = nil
         checkpointed.remove(identifier)
+        settle()
     }
 
     /// Takes a step of a download, and reports the download if the step applied.
@@ -312,12 +313,13 @@ final class DownloadCentre: NSObject, @unchecked Sendable {
     }
 
     private func settle() {
-        let isMoving: (Download) -> Bool =
+        let isAtRest =
             switch transfers {
-            case .here: \.isBusy
-            case .background: \.isInHand
+            // A cancelled task has a file until it has ended.
+            case .here: tasks.isEmpty && !downloads.values.contains(where: \.isBusy)
+            case .background: !downloads.values.contains(where: \.isInHand)
             }
-        guard !downloads.values.contains(where: isMoving) else { return }
+        guard isAtRest else { return }
         let actions = whenAtRest
         whenAtRest = []
         for action in actions { action() }

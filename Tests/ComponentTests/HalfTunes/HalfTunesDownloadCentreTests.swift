@@ -161,6 +161,20 @@ struct HalfTunesDownloadCentreTests {
         #expect(failure.isTransient)
     }
 
+    @Test("A centre is closed when its cancelled tasks have ended: their files are renamed and removed until then")
+    func closingAfterCancelling() async throws {
+        let folder = try DownloadFolder(directory.url.path)
+        let (changes, continuation) = AsyncStream<Download>.makeStream()
+        let centre = DownloadCentre(folder: folder, places: 2) { continuation.yield($0) }
+        let item = item("/half")
+        centre.start(item)
+        for await change in changes where change.received > 100_000 { break }
+        centre.cancel(item.url)
+        await centre.close()
+        #expect(centre.queue.sync { centre.tasks.isEmpty })
+        folder.tidy()
+    }
+
     @Test("A cancelled download leaves nothing behind")
     func cancelling() async throws {
         let folder = try DownloadFolder(directory.url.path)
