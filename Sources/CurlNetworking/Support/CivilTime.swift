@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A date in the Gregorian calendar and a time of day, in UTC.
 struct CivilTime: Equatable, Sendable {
@@ -33,15 +34,40 @@ struct CivilTime: Equatable, Sendable {
         return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
     }
 
-    private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+    /// 0 for Sunday.
+    var weekday: Int { (daysSince1970 % 7 + 11) % 7 }
+
+    /// In three letters.
+    static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
     /// 1 to 12, from the first three letters of the English name, in any case.
     static func month(named name: some Sequence<UInt8>) -> Int? {
-        months.firstIndex { $0.utf8.elementsEqual(name.lazy.map { $0 | 0x20 }) }.map { $0 + 1 }
+        let lowercased = name.lazy.map { $0 | 0x20 }
+        return monthNames.firstIndex { $0.utf8.lazy.map { $0 | 0x20 }.elementsEqual(lowercased) }.map { $0 + 1 }
     }
 }
 
 extension CivilTime {
+    /// Fractions of a second are dropped. Dates outside the range that `date` accepts are clamped to it.
+    init(_ date: Date) {
+        let seconds = date.timeIntervalSince1970
+        // The years 1601 to 9999.
+        var time = seconds.isFinite ? time_t(min(max(seconds.rounded(.down), -11_644_473_600), 253_402_300_799)) : 0
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        self.init(
+            year: Int(parts.tm_year) + 1900,
+            month: Int(parts.tm_mon) + 1,
+            day: Int(parts.tm_mday),
+            hour: Int(parts.tm_hour),
+            minute: Int(parts.tm_min),
+            second: Int(parts.tm_sec)
+        )
+    }
+
+    /// `23:59:59`
+    var clock: String { "\(hour.twoDigits):\(minute.twoDigits):\(second.twoDigits)" }
+
     /// Reads "YYYYMMDDhhmmss"; nil unless those are 14 digits. Whether they make sense is up to `date`.
     init?(compact text: some Sequence<UInt8>) {
         let bytes = Array(text.prefix(15))

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// Dates in HTTP (RFC 9110 §5.6.7).
 ///
@@ -14,22 +13,14 @@ enum HTTPDate {
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`; fractions of a second are dropped. Dates outside the range that is parsed are clamped to it.
     static func text(of date: Date) -> String {
-        // The years 1601 to 9999.
-        let seconds = date.timeIntervalSince1970
-        var time = seconds.isFinite ? time_t(min(max(seconds.rounded(.down), -11_644_473_600), 253_402_300_799)) : 0
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        let day = "\(dayNames[Int(parts.tm_wday)]), \(parts.tm_mday.twoDigits) \(monthNames[Int(parts.tm_mon)])"
-        let clock = "\(parts.tm_hour.twoDigits):\(parts.tm_min.twoDigits):\(parts.tm_sec.twoDigits)"
-        return "\(day) \(parts.tm_year + 1900) \(clock) GMT"
+        let time = CivilTime(date)
+        let day = "\(dayNames[time.weekday]), \(time.day.twoDigits) \(CivilTime.monthNames[time.month - 1])"
+        return "\(day) \(time.year) \(time.clock) GMT"
     }
 
     private static let dayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let longDayNames = [
         "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-    ]
-    private static let monthNames = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
     // MARK: - The formats
@@ -47,10 +38,7 @@ enum HTTPDate {
         }
         let rest = Array(bytes[comma...])
         guard matches(rest, ", 00-***-00 00:00:00 GMT") else { return nil }
-        var now = time(nil)
-        var parts = tm()
-        gmtime_r(&now, &parts)
-        let thisYear = Int(parts.tm_year) + 1900
+        let thisYear = CivilTime(Date()).year
         var year = thisYear / 100 * 100 + number(rest[9..<11])
         if year > thisYear + 50 { year -= 100 }
         return date(rest, year: year, month: 5..<8, day: number(rest[2..<4]), time: 12)

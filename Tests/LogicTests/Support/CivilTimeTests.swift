@@ -15,6 +15,20 @@ struct CivilTimeTests {
     }
 
     @Test(
+        "A date's fields, weekday and clock are those in UTC",
+        arguments: [
+            (-11_644_473_600.0, "1601-1-1 1 00:00:00"), (-0.5, "1969-12-31 3 23:59:59"), (0, "1970-1-1 4 00:00:00"),
+            (784_111_777.9, "1994-11-6 0 08:49:37"), (1_709_251_199, "2024-2-29 4 23:59:59"),
+            (253_402_300_799, "9999-12-31 5 23:59:59"), (-.greatestFiniteMagnitude, "1601-1-1 1 00:00:00"),
+            (.greatestFiniteMagnitude, "9999-12-31 5 23:59:59"), (.infinity, "1970-1-1 4 00:00:00"),
+        ]
+    )
+    func fields(seconds: TimeInterval, text: String) {
+        let time = CivilTime(Date(timeIntervalSince1970: seconds))
+        #expect("\(time.year)-\(time.month)-\(time.day) \(time.weekday) \(time.clock)" == text)
+    }
+
+    @Test(
         "Anything but 14 digits is no time",
         arguments: ["", "1994110608493", "199411060849370", "1994110608493x", "+9941106084937", "１9941106084937"]
     )

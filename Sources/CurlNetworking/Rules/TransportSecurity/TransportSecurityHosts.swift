@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 
 /// The known hosts that require https (RFC 6797 §8), and their file in libcurl's format.
 struct TransportSecurityHosts: Equatable, Sendable {
@@ -191,11 +190,8 @@ struct TransportSecurityHosts: Equatable, Sendable {
     }
 
     private static func text(_ date: Date) -> String {
-        var time = time_t(max(0, min(date.timeIntervalSince1970, 253_402_300_799)))
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        let day = "\(parts.tm_year + 1900)\((parts.tm_mon + 1).twoDigits)\(parts.tm_mday.twoDigits)"
-        return "\(day) \(parts.tm_hour.twoDigits):\(parts.tm_min.twoDigits):\(parts.tm_sec.twoDigits)"
+        let time = CivilTime(date)
+        return "\(time.year)\(time.month.twoDigits)\(time.day.twoDigits) \(time.clock)"
     }
 
     /// `20301231 23:59:59`, in UTC.
