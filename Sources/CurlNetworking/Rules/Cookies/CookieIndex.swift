@@ -35,8 +35,8 @@ struct CookieIndex: Sendable {
         guard !CookieMatching.isAddress(host) else { return [] }
         var cookies: [StoredCookie] = []
         var rest = host[...]
-        while let dot = rest.firstIndex(of: ".") {
-            rest = rest[rest.index(after: dot)...]
+        while let parent = rest.parentDomain {
+            rest = parent
             if let own = domains[String(rest)] { cookies += own.values }
         }
         return cookies

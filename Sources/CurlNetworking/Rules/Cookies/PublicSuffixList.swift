@@ -38,14 +38,14 @@ struct PublicSuffixList: Sendable {
     /// The parent is the public suffix of the hosts below `domain`. It is that of no others, as each of its other children is one itself.
     private mutating func except(_ domain: String) {
         exceptions.insert(domain)
-        if let dot = domain.firstIndex(of: ".") { rules.insert(String(domain[domain.index(after: dot)...])) }
+        if let parent = domain.parentDomain { rules.insert(String(parent)) }
     }
 
     /// - Parameter domain: In lower case and ASCII.
     func contains(_ domain: String) -> Bool {
-        guard let dot = domain.firstIndex(of: ".") else { return true }
+        guard let parent = domain.parentDomain else { return true }
         if exceptions.contains(domain) { return false }
-        return rules.contains(domain) || wildcards.contains(String(domain[domain.index(after: dot)...]))
+        return rules.contains(domain) || wildcards.contains(String(parent))
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {
@@ -64,11 +64,7 @@ struct PublicSuffixList: Sendable {
     static func site(of host: String, isSuffix: (String) -> Bool = Self.isSuffix) -> String {
         guard !CookieMatching.isAddress(host), !isSuffix(host) else { return host }
         var site = host[...]
-        while let dot = site.firstIndex(of: ".") {
-            let parent = site[site.index(after: dot)...]
-            if isSuffix(String(parent)) { break }
-            site = parent
-        }
+        while let parent = site.parentDomain, !isSuffix(String(parent)) { site = parent }
         return String(site)
     }
 

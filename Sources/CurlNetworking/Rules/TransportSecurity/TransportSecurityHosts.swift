@@ -47,8 +47,8 @@ struct TransportSecurityHosts: Equatable, Sendable {
         guard !entries.isEmpty, let name = Self.name(of: host) else { return false }
         if let entry = entries[name], !entry.isExpired(at: now) { return true }
         var rest = name[...]
-        while let dot = rest.firstIndex(of: ".") {
-            rest = rest[rest.index(after: dot)...]
+        while let parent = rest.parentDomain {
+            rest = parent
             if let entry = entries[String(rest)], entry.includesSubdomains, !entry.isExpired(at: now) { return true }
         }
         return false
