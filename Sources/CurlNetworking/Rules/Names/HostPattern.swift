@@ -19,7 +19,7 @@ struct HostPattern: Hashable, Sendable {
 
     /// nil unless `text` has one of the forms documented in `CurlOptions.HostTable`.
     init?(_ text: String) {
-        let (host, port) = Self.split(text)
+        let (host, port) = HostSpelling.splitPort(text[...])
         if let port {
             guard let number = UInt16(port), number > 0 else { return nil }
             self.port = Int(number)
@@ -40,15 +40,9 @@ struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// The port follows the last colon outside of brackets.
-    private static func split(_ text: String) -> (host: Substring, port: Substring?) {
-        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text[...], nil) }
-        return (text[..<colon], text[text.index(after: colon)...])
-    }
-
     /// The host in the form used in `Origin`.
     private static func canonical(_ host: String) -> String? {
-        guard !host.contains(where: { "*/?#@\\%".contains($0) }), split(host).port == nil,
+        guard !host.contains(where: { "*/?#@\\%".contains($0) }), HostSpelling.splitPort(host[...]).port == nil,
             let origin = URL(string: "http://\(host)/").flatMap(Origin.init), !hasEmptyLabel(origin.host)
         else { return nil }
         return origin.host

@@ -28,6 +28,12 @@ enum HostSpelling {
         host.hasPrefix("[") && host.hasSuffix("]") ? String(host.dropFirst().dropLast()) : host
     }
 
+    /// The port follows the last colon outside of brackets. The port is nil without such a colon, and may be empty.
+    static func splitPort(_ text: Substring) -> (host: Substring, port: Substring?) {
+        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (text, nil) }
+        return (text[..<colon], text[text.index(after: colon)...])
+    }
+
     private static func ofIPv6(_ host: String) -> String? {
         let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         var address = in6_addr()

@@ -34,13 +34,12 @@ enum ProxyAddress {
 
     /// Parses "host" or "host:port", also with an IPv6 address in brackets.
     static func hostAndPort(_ text: Substring) throws(Fault) -> (host: String, port: Int?) {
-        guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else { return (String(text), nil) }
-        let digits = text[text.index(after: colon)...]
-        if digits.isEmpty { return (String(text[..<colon]), nil) }
+        let (host, digits) = HostSpelling.splitPort(text)
+        guard let digits, !digits.isEmpty else { return (String(host), nil) }
         guard let port = UInt16(digits), port > 0, digits.allSatisfy(\.isNumber) else {
             throw Fault("A proxy's port is a number from 1 to 65535.")
         }
-        return (String(text[..<colon]), Int(port))
+        return (String(host), Int(port))
     }
 
     private static func credentials(_ text: Substring) throws(Fault) -> (user: String?, password: String?) {
