@@ -59,9 +59,7 @@ final class AgentDelegate: NSObject, URLSessionDownloadDelegate, URLSessionDataD
         didReceiveInformationalResponse response: HTTPURLResponse
     ) {
         guard let own = self.session?.task(for: task), let url = response.url else { return }
-        let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
-        let head = ResponseHead(version: "HTTP/1.1", status: response.statusCode, fields: fields)
-        own.received(informational: head, by: url, task)
+        own.received(informational: ResponseHead(response), by: url, task)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

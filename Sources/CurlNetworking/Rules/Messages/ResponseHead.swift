@@ -15,6 +15,12 @@ struct ResponseHead: Sendable, Equatable, Codable {
         self.init(version: version, status: status, fields: HeaderFields(fields))
     }
 
+    /// The status and fields of `response`, which doesn't have its version.
+    init(_ response: HTTPURLResponse, version: String = "HTTP/1.1") {
+        let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
+        self.init(version: version, status: response.statusCode, fields: fields)
+    }
+
     /// In place of "HTTP/1.1", if an FTP server's replies were translated into a head.
     static let versionOfFTP = "FTP"
 

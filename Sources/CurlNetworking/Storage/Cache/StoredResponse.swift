@@ -84,11 +84,8 @@ struct StoredResponse: Sendable {
 
     /// The status and fields of `response`, as far as it has them.
     static func head(of response: URLResponse, version: String = "HTTP/1.1") -> ResponseHead {
-        guard let response = response as? HTTPURLResponse else {
-            return ResponseHead(version: version, status: 200, fields: [])
-        }
-        let fields = response.allHeaderFields.map { HeaderField(name: "\($0.key)", value: "\($0.value)") }
-        return ResponseHead(version: version, status: response.statusCode, fields: fields)
+        (response as? HTTPURLResponse).map { ResponseHead($0, version: version) }
+            ?? ResponseHead(version: version, status: 200, fields: [])
     }
 
     static func form(of response: URLResponse) -> Form {
