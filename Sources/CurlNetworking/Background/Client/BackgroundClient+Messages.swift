@@ -13,13 +13,8 @@ private struct ReceivedQuestion {
     let query: ChallengeQuery
     /// To the agent that asks.
     let channel: BackgroundClient.Channel
-    private(set) var proposal: URLCredential?
-
-    func proposing(_ credential: URLCredential?) -> ReceivedQuestion {
-        var copy = self
-        copy.proposal = credential
-        return copy
-    }
+    /// What the program's storage proposes.
+    var proposal: URLCredential?
 }
 
 /// A question on its way to a delegate. Any thread.
@@ -188,8 +183,9 @@ extension BackgroundClient {
             return ask(question)
         }
         WorkThreads.blocking.run { [self] in
-            let proposal = storage.matchingDefault(for: question.query.space)
-            queue.async { self.ask(question.proposing(proposal)) }
+            var question = question
+            question.proposal = storage.matchingDefault(for: question.query.space)
+            queue.async { [question] in self.ask(question) }
         }
     }
 
