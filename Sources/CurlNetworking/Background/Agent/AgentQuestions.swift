@@ -61,7 +61,7 @@ final class AgentQuestions {
         if question.key == nil, session.record.answersChallenges != reply.isOfDelegate {
             session.change { $0.answersChallenges = reply.isOfDelegate }
         }
-        if let key = question.key { session.tasks[key]?.note(reply, to: question.query) }
+        if let key = question.key { session.tasks[key]?.credentials.note(reply, to: question.query) }
         let (disposition, credential) = reply.answer
         question.answer(disposition, credential)
     }

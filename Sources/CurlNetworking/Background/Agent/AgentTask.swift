@@ -315,11 +315,7 @@ final class AgentTask: @unchecked Sendable {
         session.noteProgress(of: self)
     }
 
-    // MARK: - Questions
-
-    func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
-        credentials.note(reply, to: query)
-    }
+    // MARK: - Credentials
 
     /// Makes later requests omit the task's present credentials and cookies.
     func forgetCredentials(_ completion: @escaping @Sendable () -> Void) {

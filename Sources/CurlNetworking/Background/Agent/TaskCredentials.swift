@@ -1,7 +1,8 @@
 import Foundation
 
-/// What one task's requests identify themselves with, in all attempts of this agent, and never another task's.
-struct TaskCredentials {
+/// What one task's requests identify themselves with, in all attempts of this agent, and never another task's. Used only on the agent's
+/// queue.
+final class TaskCredentials {
     /// The program's for the request, and those set by the task's own responses.
     let cookies: TaskCookies
     /// What the delegate answered for this task alone. Never recorded.
@@ -16,12 +17,12 @@ struct TaskCredentials {
         query.previousFailureCount == 0 ? replies[query.place] : nil
     }
 
-    mutating func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
+    func note(_ reply: ChallengeReply, to query: ChallengeQuery) {
         replies[query.place] = reply.isForTask ? reply : nil
     }
 
     /// Later requests go without them. `completion` is called on another queue.
-    mutating func removeAll(_ completion: @escaping @Sendable () -> Void) {
+    func removeAll(_ completion: @escaping @Sendable () -> Void) {
         replies = [:]
         cookies.removeAll(completion)
     }
