@@ -40,8 +40,6 @@ struct SystemdUnits {
         return "curlnetworking-\(readable)-\(SHA256.digest(of: folder.url.path.utf8).prefix(8))"
     }
 
-    // What is special is replaced literally: to Swift, a quotation mark and an accent after it are one character, and no quotation mark.
-
     /// A line's whole value, in which only a percent sign is special: it begins a specifier (systemd.unit(5)).
     private static func value(_ text: String) -> String {
         text.replacingOccurrences(of: "%", with: "%%", options: .literal)
@@ -49,9 +47,7 @@ struct SystemdUnits {
 
     /// A quoted word of a command line (systemd.syntax(7)). In the first, which is the program, variables aren't replaced.
     private static func word(_ text: String) -> String {
-        let escaped = value(text).replacingOccurrences(of: #"\"#, with: #"\\"#, options: .literal)
-            .replacingOccurrences(of: "\"", with: #"\""#, options: .literal)
-        return "\"\(escaped)\""
+        value(text).quoted
     }
 
     /// Any later word of a command line.

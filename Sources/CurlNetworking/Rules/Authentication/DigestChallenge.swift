@@ -95,15 +95,15 @@ struct DigestChallenge: Sendable, Equatable {
         let middle = hasQuality ? "\(nonce):\(count):\(clientNonce):auth" : nonce
         var parts = [
             userPart(user),
-            "realm=\(FieldSyntax.quoted(realm))",
-            "nonce=\(FieldSyntax.quoted(nonce))",
-            "uri=\(FieldSyntax.quoted(request.target))",
+            "realm=\(realm.quoted)",
+            "nonce=\(nonce.quoted)",
+            "uri=\(request.target.quoted)",
             "response=\"\(digest.hex("\(key):\(middle):\(action)"))\"",
         ]
         if let algorithm { parts.append("algorithm=\(algorithm)") }
         if hasQuality { parts += ["qop=auth", "nc=\(count)"] }
         if hasQuality || session != nil { parts.append("cnonce=\"\(clientNonce)\"") }
-        if let opaque { parts.append("opaque=\(FieldSyntax.quoted(opaque))") }
+        if let opaque { parts.append("opaque=\(opaque.quoted)") }
         if hashesUser { parts.append("userhash=true") }
         return "Digest " + parts.joined(separator: ", ")
     }
@@ -118,7 +118,7 @@ struct DigestChallenge: Sendable, Equatable {
             let encoded = user.addingPercentEncoding(withAllowedCharacters: Self.plain) ?? ""
             return "username*=UTF-8''\(encoded)"
         }
-        return "username=\(FieldSyntax.quoted(user))"
+        return "username=\(user.quoted)"
     }
 
     private static let plain = CharacterSet(

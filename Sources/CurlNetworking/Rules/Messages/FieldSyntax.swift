@@ -1,5 +1,3 @@
-import Foundation
-
 /// What the values of fields consist of (RFC 9110 §5.6).
 enum FieldSyntax {
     /// §5.6.2.
@@ -11,15 +9,7 @@ enum FieldSyntax {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
 
-    /// `text` as a quoted string (§5.6.4). Escaped literally: to Swift, a quotation mark and an accent after it are one character, and no
-    /// quotation mark.
-    static func quoted(_ text: String) -> String {
-        let escaped = text.replacingOccurrences(of: #"\"#, with: #"\\"#, options: .literal)
-            .replacingOccurrences(of: "\"", with: #"\""#, options: .literal)
-        return "\"\(escaped)\""
-    }
-
-    /// The content of a quoted string; nil if `text` isn't one.
+    /// The content of a quoted string (§5.6.4), the opposite of `String.quoted`; nil if `text` isn't one.
     static func unquoted(_ text: Substring) -> String? {
         guard text.utf8.count >= 2, text.utf8.first == quote, text.utf8.last == quote else { return nil }
         var content: [UInt8] = []

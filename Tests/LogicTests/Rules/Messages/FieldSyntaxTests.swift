@@ -42,7 +42,7 @@ struct FieldSyntaxTests {
         arguments: ["", "a b", #"a"b\"#, "a\"\u{301}\\\u{301}", "é;,"]
     )
     func quoting(text: String) throws {
-        let content = try #require(FieldSyntax.unquoted(FieldSyntax.quoted(text)[...]))
+        let content = try #require(FieldSyntax.unquoted(text.quoted[...]))
         #expect(content.hasSameBytes(as: text))
     }
 
