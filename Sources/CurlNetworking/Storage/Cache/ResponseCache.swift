@@ -7,13 +7,6 @@ import CurlNetworkingLocks
 /// A stored response is found at once, and written soon, on the cache's own queue. Processes share what is on disk: a response in memory is
 /// valid only while its file is unchanged. There is one response for each URL; callers decide which requests it answers.
 final class ResponseCache: CacheStore {
-    /// A change that hasn't been written yet.
-    fileprivate struct Staged {
-        let number: Int
-        /// nil for a removal.
-        let response: StoredResponse?
-    }
-
     fileprivate struct Kept {
         let response: StoredResponse
         /// nil if it is only in memory.
@@ -24,10 +17,7 @@ final class ResponseCache: CacheStore {
     fileprivate struct State {
         var kept: LeastRecentlyUsed<Kept>
         var diskCapacity: Int
-        /// Unwritten changes, by key. The number distinguishes changes of one key.
-        var staged: [String: Staged] = [:]
-        var stagedBytes = 0
-        var lastNumber = 0
+        var unwritten = UnwrittenResponses()
         var lookups = CacheLookups()
         /// The keys that weren't found since `epoch`.
         var absent: Set<String> = []
@@ -104,7 +94,7 @@ final class ResponseCache: CacheStore {
 
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding {
         state.withLock { state in
-            if let staged = state.staged[key] { return .known(staged.response) }
+            if let change = state.unwritten[key] { return .known(change.response) }
             guard usesDisk(state.diskCapacity) else { return .known(state.kept.use(key)?.response) }
             if isInsistent { return .unknown }
             if now - state.epoch >= Self.epochLength {
@@ -125,7 +115,7 @@ final class ResponseCache: CacheStore {
         let found = response(for: key)
         let (response, completions) = state.withLock { state in
             let lookup = state.lookups.end(key, found: found)
-            let response = state.staged[key].map(\.response) ?? lookup.response
+            let response = state.unwritten[key].map(\.response) ?? lookup.response
             if response == nil, state.absent.count < Self.maximumAbsent { state.absent.insert(key) }
             return (response, lookup.completions)
         }
@@ -140,7 +130,7 @@ final class ResponseCache: CacheStore {
             case nothing
         }
         let found = state.withLock { state -> Found in
-            if let staged = state.staged[key] { return .answer(staged.response) }
+            if let change = state.unwritten[key] { return .answer(change.response) }
             guard let kept = state.kept.use(key) else { return .nothing }
             return kept.file == nil ? .answer(kept.response) : .kept(kept)
         }
@@ -200,7 +190,7 @@ final class ResponseCache: CacheStore {
     /// Returns true if this one should.
     private func stageIfThereIsRoom(_ response: StoredResponse) -> Bool {
         let isTooMuch = state.withLock { state in
-            state.staged.count > 4 * Self.crowd.responses || state.stagedBytes > 4 * Self.crowd.bytes
+            state.unwritten.count > 4 * Self.crowd.responses || state.unwritten.totalCost > 4 * Self.crowd.bytes
         }
         return stage(response.key, isTooMuch ? nil : response) && !isTooMuch
     }
@@ -219,41 +209,39 @@ final class ResponseCache: CacheStore {
 
     /// Makes `response` (nil for none) the one found for `key`. Returns true if so much waits to be written that the caller should wait.
     private func stage(_ key: String, _ response: StoredResponse?) -> Bool {
-        let (isWritten, isCrowded) = state.withLock { state -> (Bool, Bool) in
+        let (starts, isCrowded) = state.withLock { state -> (Bool, Bool) in
             guard usesDisk(state.diskCapacity) else {
                 state.keep(response, for: key, file: nil)
                 state.lookups.noteWritten(response, for: key)
                 return (false, false)
             }
-            state.lastNumber += 1
-            let staged = Staged(number: state.lastNumber, response: response)
-            let old = state.staged.updateValue(staged, forKey: key)
-            state.stagedBytes += (response?.cost ?? 0) - (old?.response?.cost ?? 0)
+            let starts = state.unwritten.add(response, cost: response?.cost ?? 0, for: key)
             state.absent.remove(key)
-            return (old == nil, state.staged.count > Self.crowd.responses || state.stagedBytes > Self.crowd.bytes)
+            let isCrowded =
+                state.unwritten.count > Self.crowd.responses || state.unwritten.totalCost > Self.crowd.bytes
+            return (starts, isCrowded)
         }
-        // Otherwise an already scheduled write includes it.
-        if isWritten { writeQueue.async { self.write(key) } }
+        if starts { writeQueue.async { self.write(key) } }
         return isCrowded
     }
 
-    /// Writes whatever is staged for `key` by now. On the write queue.
+    /// Writes whatever is unwritten for `key` by now. On the write queue.
     private func write(_ key: String) {
         guard let disk else { return }
-        while let (staged, capacity) = state.withLock({ state in state.staged[key].map { ($0, state.diskCapacity) } }) {
+        while let (change, capacity) = state.withLock({ state in
+            state.unwritten[key].map { ($0, state.diskCapacity) }
+        }) {
             var file: CacheDirectory.FileIdentity?
-            if let response = staged.response, response.storagePolicy == .allowed {
+            if let response = change.response, response.storagePolicy == .allowed {
                 file = disk.store(response, capacity: capacity)
             } else {
                 disk.remove(key)
             }
             let isDone = state.withLock { state in
-                guard state.staged[key]?.number == staged.number else { return false }
-                state.staged[key] = nil
-                state.stagedBytes -= staged.response?.cost ?? 0
-                state.lookups.noteWritten(staged.response, for: key)
+                guard state.unwritten.finish(change, for: key) else { return false }
+                state.lookups.noteWritten(change.response, for: key)
                 // A response that doesn't fit on disk is kept in memory.
-                state.keep(staged.response, for: key, file: file)
+                state.keep(change.response, for: key, file: file)
                 return true
             }
             if isDone { return }
@@ -267,7 +255,12 @@ final class ResponseCache: CacheStore {
         pendingResponses.outdateAll()
         writeQueue.sync {
             state.withLock { state in
-                state.unstageAll(leavesFiles: date != .distantPast)
+                // Where files are left, those of the same keys are older: the scheduled writes remove them.
+                if date == .distantPast {
+                    state.unwritten.removeAll()
+                } else {
+                    state.unwritten.replaceAllWithRemovals()
+                }
                 for key in Array(state.kept.keys) where state.kept.peek(key).map({ $0.date > date }) ?? false {
                     state.kept.remove(key)
                 }
@@ -283,19 +276,6 @@ final class ResponseCache: CacheStore {
 }
 
 extension ResponseCache.State {
-    /// Drops staged changes. If files are left, those of the same keys are older: the scheduled writes remove them.
-    fileprivate mutating func unstageAll(leavesFiles: Bool) {
-        stagedBytes = 0
-        guard leavesFiles else {
-            staged = [:]
-            return
-        }
-        for key in Array(staged.keys) {
-            lastNumber += 1
-            staged.updateValue(ResponseCache.Staged(number: lastNumber, response: nil), forKey: key)
-        }
-    }
-
     /// Keeps `response` in memory; nil removes it.
     fileprivate mutating func keep(_ response: StoredResponse?, for key: String, file: CacheDirectory.FileIdentity?) {
         guard var response, response.storagePolicy != .notAllowed else { return kept.remove(key) }

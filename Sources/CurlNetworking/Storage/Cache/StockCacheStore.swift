@@ -21,10 +21,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     private let state = Mutex(State())
 
     fileprivate struct State {
-        /// Changes that haven't been written; nil for a removal. The number distinguishes changes of one key.
-        var pending: [String: (number: Int, response: StoredResponse?)] = [:]
-        var pendingBytes = 0
-        var lastNumber = 0
+        var unwritten = UnwrittenResponses()
         var lookups = CacheLookups()
         /// The keys that this process stored or found.
         var present: Set<String> = []
@@ -43,8 +40,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     /// With more look-ups under way, further requests go without the cache.
     private static let maximumLookups = 4
     /// Beyond this many responses or bytes, no more are stored until some are written.
-    private static let maximumPending = 64
-    private static let maximumPendingBytes = 16 << 20
+    private static let maximumUnwritten = (responses: 64, bytes: 16 << 20)
 
     private static let stores = WeakTable<ObjectIdentifier, StockCacheStore>()
 
@@ -66,7 +62,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
 
     func find(_ key: String, now: MonotonicTime, isInsistent: Bool) -> CacheFinding {
         state.withLock { state in
-            if let pending = state.pending[key] { return .known(pending.response) }
+            if let change = state.unwritten[key] { return .known(change.response) }
             if isInsistent || isAlwaysAsked { return .unknown }
             state.beginEpoch(at: now, after: Self.epochLength)
             if state.isEmpty || state.absent.contains(key) { return .known(nil) }
@@ -88,7 +84,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         let (response, completions, checksEmptiness) = state.withLock { state in
             if found == nil { state.reading.spend(end - start) }
             let lookup = state.lookups.end(key, found: found)
-            let response = state.pending[key].map(\.response) ?? lookup.response
+            let response = state.unwritten[key].map(\.response) ?? lookup.response
             let checksEmptiness = state.note(
                 key,
                 isPresent: response != nil,
@@ -98,7 +94,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
             return (response, lookup.completions, checksEmptiness)
         }
         if checksEmptiness, cache.currentMemoryUsage == 0, cache.currentDiskUsage == 0 {
-            state.withLock { $0.isEmpty = $0.pending.isEmpty && $0.present.isEmpty }
+            state.withLock { $0.isEmpty = $0.unwritten.isEmpty && $0.present.isEmpty }
         }
         for completion in completions { completion(response) }
     }
@@ -121,12 +117,12 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
     private func enqueue(_ response: StoredResponse) -> Bool {
         let (isStored, starts) = state.withLock { state -> (Bool, Bool) in
             let key = response.key
-            if state.pending.count < Self.maximumPending, state.writing.allows(at: .now),
-                state.pendingBytes + response.data.count <= Self.maximumPendingBytes
+            if state.unwritten.count < Self.maximumUnwritten.responses, state.writing.allows(at: .now),
+                state.unwritten.totalCost + response.data.count <= Self.maximumUnwritten.bytes
             {
                 return (true, state.enqueue(key, response, maximumKeys: Self.maximumKeys))
             }
-            guard state.pending[key] != nil || state.present.contains(key) else { return (false, false) }
+            guard state.unwritten[key] != nil || state.present.contains(key) else { return (false, false) }
             return (false, state.enqueue(key, nil, maximumKeys: Self.maximumKeys))
         }
         if starts { writeQueue.async { self.write(response.key) } }
@@ -138,7 +134,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         pendingResponses.outdate(key)
         let starts = state.withLock { state in
             state.beginEpoch(at: .now, after: Self.epochLength)
-            if state.isEmpty, state.pending.isEmpty { return false }
+            if state.isEmpty, state.unwritten.isEmpty { return false }
             return state.enqueue(key, nil, maximumKeys: Self.maximumKeys)
         }
         if starts { writeQueue.async { self.write(key) } }
@@ -148,8 +144,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         pendingResponses.outdateAll()
         writeQueue.sync {
             state.withLock { state in
-                state.pending = [:]
-                state.pendingBytes = 0
+                state.unwritten.removeAll()
                 state.present = []
             }
             cache.removeAllCachedResponses()
@@ -163,17 +158,15 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         writeQueue.sync {}
     }
 
-    /// Writes whatever is pending for `key` by now. On the write queue.
+    /// Writes whatever is unwritten for `key` by now. On the write queue.
     private func write(_ key: String) {
-        while let pending = state.withLock({ $0.pending[key] }) {
+        while let change = state.withLock({ $0.unwritten[key] }) {
             let start = MonotonicTime.now
-            perform(pending.response, key)
+            perform(change.response, key)
             let isDone = state.withLock { state in
                 state.writing.spend(MonotonicTime.now - start)
-                guard state.pending[key]?.number == pending.number else { return false }
-                state.pending[key] = nil
-                state.lookups.noteWritten(pending.response, for: key)
-                state.pendingBytes -= pending.response?.data.count ?? 0
+                guard state.unwritten.finish(change, for: key) else { return false }
+                state.lookups.noteWritten(change.response, for: key)
                 return true
             }
             if isDone { return }
@@ -231,7 +224,7 @@ extension StockCacheStore.State {
             return false
         }
         // What a subclass doesn't have now, it may have the next time.
-        guard !isAlwaysAsked, pending[key] == nil, !present.contains(key) else { return false }
+        guard !isAlwaysAsked, unwritten[key] == nil, !present.contains(key) else { return false }
         if absent.count < maximumKeys { absent.insert(key) }
         defer { hasCheckedEmptiness = true }
         return !hasCheckedEmptiness && present.isEmpty
@@ -239,13 +232,11 @@ extension StockCacheStore.State {
 
     /// Returns true if the caller should schedule a write: otherwise an already scheduled one includes it.
     fileprivate mutating func enqueue(_ key: String, _ response: StoredResponse?, maximumKeys: Int) -> Bool {
-        lastNumber += 1
-        let old = pending.updateValue((lastNumber, response), forKey: key)
-        pendingBytes += (response?.data.count ?? 0) - (old?.response?.data.count ?? 0)
+        let starts = unwritten.add(response, cost: response?.data.count ?? 0, for: key)
         isEmpty = false
         absent.remove(key)
         if present.count >= maximumKeys { present.removeAll() }
         if response == nil { present.remove(key) } else { present.insert(key) }
-        return old == nil
+        return starts
     }
 }
