@@ -19,9 +19,7 @@ final class ResponseCache: CacheStore {
         var diskCapacity: Int
         var unwritten = UnwrittenResponses()
         var lookups = CacheLookups()
-        /// The keys that weren't found since `epoch`.
-        var absent: Set<String> = []
-        var epoch = MonotonicTime.now
+        var absent = AbsentKeys()
     }
 
     let revalidations = Revalidations()
@@ -34,9 +32,6 @@ final class ResponseCache: CacheStore {
     private let readQueue = DispatchQueue(label: "CurlNetworking.cache.read", qos: .utility)
     private let writeQueue = DispatchQueue(label: "CurlNetworking.cache.write", qos: .utility)
 
-    /// How long new entries of other processes may go unnoticed.
-    private static let epochLength = Duration.seconds(1)
-    private static let maximumAbsent = 10_000
     /// While more than this waits to be written, callers that store something wait.
     private static let crowd = (responses: 256, bytes: 8 << 20)
 
@@ -97,10 +92,7 @@ final class ResponseCache: CacheStore {
             if let change = state.unwritten[key] { return .known(change.response) }
             guard usesDisk(state.diskCapacity) else { return .known(state.kept.use(key)?.response) }
             if isInsistent { return .unknown }
-            if now - state.epoch >= Self.epochLength {
-                state.epoch = now
-                state.absent.removeAll(keepingCapacity: true)
-            }
+            _ = state.absent.beginEpoch(at: now)
             return state.absent.contains(key) ? .known(nil) : .unknown
         }
     }
@@ -116,7 +108,7 @@ final class ResponseCache: CacheStore {
         let (response, completions) = state.withLock { state in
             let lookup = state.lookups.end(key, found: found)
             let response = state.unwritten[key].map(\.response) ?? lookup.response
-            if response == nil, state.absent.count < Self.maximumAbsent { state.absent.insert(key) }
+            if response == nil { state.absent.insert(key) }
             return (response, lookup.completions)
         }
         for completion in completions { completion(response) }

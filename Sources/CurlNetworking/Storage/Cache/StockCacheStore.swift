@@ -25,17 +25,14 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         var lookups = CacheLookups()
         /// The keys that this process stored or found.
         var present: Set<String> = []
-        /// The keys that weren't found since `epoch`, and whether the whole cache was empty.
-        var absent: Set<String> = []
+        var absent = AbsentKeys()
+        /// Whether the whole cache was empty, as far as it was checked in this epoch.
         var isEmpty = false
         var hasCheckedEmptiness = false
-        var epoch = MonotonicTime.now
         var reading = TimeBudget()
         var writing = TimeBudget()
     }
 
-    /// How long other users' changes to the cache may go unnoticed.
-    private static let epochLength = Duration.seconds(1)
     private static let maximumKeys = 10_000
     /// With more look-ups under way, further requests go without the cache.
     private static let maximumLookups = 4
@@ -64,7 +61,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         state.withLock { state in
             if let change = state.unwritten[key] { return .known(change.response) }
             if isInsistent || isAlwaysAsked { return .unknown }
-            state.beginEpoch(at: now, after: Self.epochLength)
+            state.beginEpoch(at: now)
             if state.isEmpty || state.absent.contains(key) { return .known(nil) }
             if state.present.contains(key) || state.lookups.contains(key) { return .unknown }
             return state.lookups.count < Self.maximumLookups && state.reading.allows(at: now) ? .unknown : .known(nil)
@@ -133,7 +130,7 @@ final class StockCacheStore: CacheStore, @unchecked Sendable {
         let key = StoredResponse.key(of: url)
         pendingResponses.outdate(key)
         let starts = state.withLock { state in
-            state.beginEpoch(at: .now, after: Self.epochLength)
+            state.beginEpoch(at: .now)
             if state.isEmpty, state.unwritten.isEmpty { return false }
             return state.enqueue(key, nil, maximumKeys: Self.maximumKeys)
         }
@@ -208,10 +205,8 @@ extension URL {
 }
 
 extension StockCacheStore.State {
-    fileprivate mutating func beginEpoch(at now: MonotonicTime, after length: Duration) {
-        guard now - epoch >= length else { return }
-        epoch = now
-        absent.removeAll(keepingCapacity: true)
+    fileprivate mutating func beginEpoch(at now: MonotonicTime) {
+        guard absent.beginEpoch(at: now) else { return }
         isEmpty = false
         hasCheckedEmptiness = false
     }
@@ -225,7 +220,7 @@ extension StockCacheStore.State {
         }
         // What a subclass doesn't have now, it may have the next time.
         guard !isAlwaysAsked, unwritten[key] == nil, !present.contains(key) else { return false }
-        if absent.count < maximumKeys { absent.insert(key) }
+        absent.insert(key)
         defer { hasCheckedEmptiness = true }
         return !hasCheckedEmptiness && present.isEmpty
     }
