@@ -19,8 +19,6 @@ final class FTPPipe: Sendable {
         var isWakeScheduled = false
         /// Set by the task.
         var isPaused = false
-        /// Whether more is waiting for the reader than should be.
-        var isFull = false
         /// Whether FTP's loop, which may have been waiting for another server, has begun the transfer.
         var hasBegun = false
         /// libcurl's own phase is available only on FTP's loop, which may be waiting for another server.
@@ -51,17 +49,13 @@ final class FTPPipe: Sendable {
 
     /// Notes that the reader is done with bytes of the body. True if the conversation may continue.
     func consumed(_ count: Int) -> Bool {
-        state.withLock { state in
-            guard state.body.consumed(count) else { return false }
-            state.isFull = false
-            return true
-        }
+        state.withLock { $0.body.consumed(count) }
     }
 
     // MARK: - The conversation's side
 
     /// Whether the conversation should pause.
-    var isBlocked: Bool { state.withLock { $0.isPaused || $0.isFull } }
+    var isBlocked: Bool { state.withLock { $0.isPaused || $0.body.isAboveHighMark } }
 
     func begin() {
         state.withLock { $0.hasBegun = true }
@@ -77,7 +71,7 @@ final class FTPPipe: Sendable {
     }
 
     func append(_ bytes: UnsafeRawBufferPointer) {
-        state.withLock { if $0.body.append(bytes, expected: nil) { $0.isFull = true } }
+        state.withLock { _ = $0.body.append(bytes, expected: nil) }
     }
 
     func post(_ event: Event) {
