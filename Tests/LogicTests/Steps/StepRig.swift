@@ -41,6 +41,8 @@ final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unche
     private(set) var uploaded: Int64?
     private(set) var failureToConnect: URLError?
     var deliveryReleased: () -> Void = {}
+    /// Called each time the step has what it waited for.
+    var whenProceeding: () -> Void = {}
     let sinkOwner = SinkRig()
 
     init(
@@ -94,6 +96,24 @@ final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unche
         onLoop { step.prepare(attempt, self) }
     }
 
+    /// Lets the step prepare the request on another thread, and returns once it has.
+    func prepareElsewhere(_ step: any Step) async {
+        await withCheckedContinuation { continuation in
+            whenProceeding = { continuation.resume() }
+            #expect(prepare(step).isWait)
+        }
+        whenProceeding = {}
+    }
+
+    /// The same for a request that has its place.
+    func completeElsewhere(_ step: any Step) async {
+        await withCheckedContinuation { continuation in
+            whenProceeding = { continuation.resume() }
+            #expect(!onLoop { step.complete(self) }.isPass)
+        }
+        whenProceeding = {}
+    }
+
     func stop(_ step: any Step) {
         onLoop { step.stop(self) }
     }
@@ -105,7 +125,10 @@ final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unche
     // MARK: - StepContext
 
     func replaceRequest(_ request: URLRequest) { self.request = request }
-    func proceed(_ step: any Step) { proceeded += 1 }
+    func proceed(_ step: any Step) {
+        proceeded += 1
+        whenProceeding()
+    }
     func release(_ held: HoldToken, _ verdict: HeadVerdict) { released.append((held, verdict)) }
     func decline(_ step: any Step) { proceeded += 1 }
     func redirect(to request: URLRequest, from old: URLRequest?, by response: URLResponse, _ step: any Step) {
