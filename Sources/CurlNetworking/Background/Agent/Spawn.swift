@@ -87,10 +87,10 @@ enum Spawn {
         return status & 0x7f == 0 ? status >> 8 & 0xff : nil
     }
 
-    /// Whether a child ends, or can't be waited for, within `patience`. Its status is left to `wait(for:)`. Polls less and less often, at
+    /// Whether a child ends, or can't be waited for, within `timeout`. Its status is left to `wait(for:)`. Polls less and less often, at
     /// last every 50 milliseconds.
-    static func ends(_ pid: pid_t, within patience: Duration) -> Bool {
-        let end = MonotonicTime.now + patience
+    static func ends(_ pid: pid_t, within timeout: Duration) -> Bool {
+        let end = MonotonicTime.now + timeout
         var pause: UInt32 = 1000
         while true {
             var information = siginfo_t()

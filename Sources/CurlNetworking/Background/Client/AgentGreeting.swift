@@ -4,14 +4,14 @@ import Dispatch
 final class AgentGreeting: Sendable {
     let channel: BackgroundClient.Channel
     nonisolated(unsafe) private(set) var listings: [TaskListing] = []
-    private let patience: Duration
-    /// Released with the greeting: it retains the client, which may end long before `patience` runs out.
+    private let timeout: Duration
+    /// Released with the greeting: it retains the client, which may end long before the time-out.
     nonisolated(unsafe) private var isSilent: (@Sendable () -> Void)?
 
-    /// - Parameter patience: How long the agent may stay silent.
-    init(_ channel: BackgroundClient.Channel, patience: Duration = .seconds(30)) {
+    /// - Parameter timeout: How long the agent may stay silent.
+    init(_ channel: BackgroundClient.Channel, timeout: Duration = .seconds(30)) {
         self.channel = channel
-        self.patience = patience
+        self.timeout = timeout
     }
 
     func add(_ listing: TaskListing) {
@@ -26,7 +26,7 @@ final class AgentGreeting: Sendable {
 
     private func look(on queue: DispatchQueue) {
         let count = listings.count
-        queue.asyncAfter(deadline: .after(patience)) { [weak self] in
+        queue.asyncAfter(deadline: .after(timeout)) { [weak self] in
             guard let self else { return }
             if listings.count == count { isSilent?() } else { look(on: queue) }
         }

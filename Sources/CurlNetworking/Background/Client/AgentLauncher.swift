@@ -14,7 +14,7 @@ struct AgentLauncher: Sendable {
     let folder: StateFolder
     let options: CurlOptions.Background
     /// How long an agent may take to start listening.
-    var patience = Duration.seconds(30)
+    var startTimeout = Duration.seconds(30)
 
     /// nil if there is none.
     var program: String? {
@@ -52,7 +52,7 @@ struct AgentLauncher: Sendable {
         try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
     }
 
-    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks for at most `patience`.
+    /// Starts an agent and waits until it, or another, is listening, or it has been killed. Blocks for at most `startTimeout`.
     func start() throws(URLError) {
         // Otherwise each such process would start another.
         guard !AgentProcess.isAsked() else {
@@ -72,7 +72,7 @@ struct AgentLauncher: Sendable {
         } catch {
             throw Self.failure("The agent \(program) can't be started: \(Spawn.reason(error)).", error)
         }
-        let isReady = Spawn.ends(pid, within: patience)
+        let isReady = Spawn.ends(pid, within: startTimeout)
         if !isReady { kill(pid, SIGKILL) }
         let status = Spawn.wait(for: pid)
         guard isReady else { throw Self.failure("The agent \(program) doesn't get ready.") }

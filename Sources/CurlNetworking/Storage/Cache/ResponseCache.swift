@@ -33,7 +33,7 @@ final class ResponseCache: CacheStore {
     private let writeQueue = DispatchQueue(label: "CurlNetworking.cache.write", qos: .utility)
 
     /// While more than this waits to be written, callers that store something wait.
-    private static let crowd = (responses: 256, bytes: 8 << 20)
+    private static let softLimit = (responses: 256, bytes: 8 << 20)
 
     /// - Parameter directoryPath: The directory for the files; nil for a cache in memory only.
     init(memoryCapacity: Int, diskCapacity: Int, directoryPath: String?) {
@@ -182,7 +182,7 @@ final class ResponseCache: CacheStore {
     /// Returns true if this one should.
     private func stageIfThereIsRoom(_ response: StoredResponse) -> Bool {
         let isTooMuch = state.withLock { state in
-            state.unwritten.count > 4 * Self.crowd.responses || state.unwritten.totalCost > 4 * Self.crowd.bytes
+            state.unwritten.count > 4 * Self.softLimit.responses || state.unwritten.totalCost > 4 * Self.softLimit.bytes
         }
         return stage(response.key, isTooMuch ? nil : response) && !isTooMuch
     }
@@ -201,7 +201,7 @@ final class ResponseCache: CacheStore {
 
     /// Makes `response` (nil for none) the one found for `key`. Returns true if so much waits to be written that the caller should wait.
     private func stage(_ key: String, _ response: StoredResponse?) -> Bool {
-        let (starts, isCrowded) = state.withLock { state -> (Bool, Bool) in
+        let (starts, isOverLimit) = state.withLock { state -> (Bool, Bool) in
             guard usesDisk(state.diskCapacity) else {
                 state.keep(response, for: key, file: nil)
                 state.lookups.noteWritten(response, for: key)
@@ -209,12 +209,12 @@ final class ResponseCache: CacheStore {
             }
             let starts = state.unwritten.add(response, cost: response?.cost ?? 0, for: key)
             state.absent.remove(key)
-            let isCrowded =
-                state.unwritten.count > Self.crowd.responses || state.unwritten.totalCost > Self.crowd.bytes
-            return (starts, isCrowded)
+            let isOverLimit =
+                state.unwritten.count > Self.softLimit.responses || state.unwritten.totalCost > Self.softLimit.bytes
+            return (starts, isOverLimit)
         }
         if starts { writeQueue.async { self.write(key) } }
-        return isCrowded
+        return isOverLimit
     }
 
     /// Writes whatever is unwritten for `key` by now. On the write queue.

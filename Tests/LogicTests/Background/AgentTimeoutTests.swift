@@ -5,7 +5,7 @@ import Testing
 @testable import CurlNetworking
 
 @Suite("Agents that don't get ready, or don't answer", .timeLimit(.minutes(1)))
-struct AgentPatienceTests {
+struct AgentTimeoutTests {
     @Test("A program that doesn't get ready as an agent is killed, and that is the error")
     func start() throws {
         let directory = try TemporaryDirectory()
@@ -13,7 +13,7 @@ struct AgentPatienceTests {
         var options = CurlOptions.Background()
         options.agent = agent
         var launcher = AgentLauncher(folder: StateFolder(directory.url), options: options)
-        launcher.patience = .milliseconds(50)
+        launcher.startTimeout = .milliseconds(50)
         let error = #expect(throws: URLError.self) { try launcher.start() }
         #expect(error?.code == .backgroundSessionWasDisconnected)
         #expect(error?.localizedDescription.contains("doesn't get ready") == true)
@@ -38,7 +38,7 @@ struct AgentPatienceTests {
         defer { queue.sync { channel.close() } }
         await withCheckedContinuation { continuation in
             queue.sync {
-                let greeting = AgentGreeting(channel, patience: .milliseconds(20))
+                let greeting = AgentGreeting(channel, timeout: .milliseconds(20))
                 greeting.watch(on: queue) {
                     withExtendedLifetime(greeting) { continuation.resume() }
                 }
