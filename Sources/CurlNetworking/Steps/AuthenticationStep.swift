@@ -5,7 +5,7 @@ import Foundation
 ///
 /// `@unchecked Sendable`: used on the loop only, except for `context`, which is set before another thread may look at it.
 final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable {
-    /// nil for a task without authentication so far.
+    /// nil for a task without authentication so far. Unchecked for the reason given in `Loader`.
     @exclusivity(unchecked) private var state: Authentication?
     /// Set while the task waits for its turn to ask.
     private weak var context: (any StepContext)?

@@ -161,9 +161,9 @@ extension Phase {
         case (.transferring, .deciding), (.transferring, .transferring): true
         // What follows a transfer. A connection attempt that timed out, and a class that declines, are over without an ending.
         case (.deciding, .ready), (.deciding, .waiting), (.deciding, .transferring), (.deciding, .storing): true
+        case (.transferring, .ready), (.transferring, .waiting): true
         // The result.
         case (.deciding, .finishing), (.storing, .finishing): true
-        case (.transferring, .ready), (.transferring, .waiting): true
 
         case (.ready, .encoding), (.ready, .held), (.ready, .deciding), (.ready, .storing): false
         case (.waiting, .waiting), (.waiting, .queued), (.waiting, .moving), (.waiting, .encoding): false

@@ -203,7 +203,7 @@ package final class EasyHandle {
         if isPaused { return .pause }
         let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
         if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
-        // libcurl 7.88 may ask repeatedly until the server takes the last bytes: that is no progress.
+        // libcurl 7.88 may ask repeatedly until the server takes the last bytes: that isn't progress.
         if case .bytes(0) = verdict, http2Input.saidEnd { return verdict }
         markUnsettled()
         return verdict

@@ -17,7 +17,7 @@ package final class Multi {
     private var id: UInt32 = 0
     private(set) var isClosed = false
 
-    /// Unchecked for the reason given in `Deadline`.
+    /// Unchecked, like the other such properties, for the reason given in `Deadline`.
     @exclusivity(unchecked) private(set) var running = RunningTransfers()
 
     /// The open channels, by their sockets. Their handles are in `running`, too.

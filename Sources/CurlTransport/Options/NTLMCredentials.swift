@@ -45,7 +45,7 @@ struct NTLMCredentials {
         switch byte {
         // µ and ÿ
         case 0xb5, 0xff: nil
-        // ÷ is no letter.
+        // ÷ isn't a letter.
         case 0xf7: byte
         case 0xe0...0xfe: byte - 0x20
         default: byte

@@ -89,8 +89,8 @@ package struct TransferOptions: EasyOptions, Sendable {
     /// In bytes: the most that one write to the socket sends.
     private static let sendBufferSize = 256 * 1024
 
-    /// libcurl is told that an empty body is no body; its length is still sent. As an upload, newer versions would close the connection if
-    /// an error response arrives before they notice that nothing is left to send: seen with 8.14.
+    /// For an empty body, libcurl is told that there is none; its length is still sent. As an upload, newer versions would close the
+    /// connection if an error response arrives before they notice that nothing is left to send: seen with 8.14.
     package var sendsBody: Bool { body != .none && body != .known(0) }
 
     /// Whether libcurl sends the request several times, to authenticate in steps. Through a proxy's tunnel, it isn't sent before the tunnel

@@ -200,7 +200,7 @@ struct SessionFolder {
         return record
     }
 
-    /// nil if there is no such file, or it isn't one of ours. Throws if it can't be read at the moment, perhaps for want of a descriptor.
+    /// nil if there is no such file, or it isn't one of ours. Throws if it can't be read at the moment, perhaps for lack of a descriptor.
     private func content(of name: String) throws(SystemError) -> Data? {
         let descriptor = uninterrupted { open(path(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) }
         guard descriptor >= 0 else {

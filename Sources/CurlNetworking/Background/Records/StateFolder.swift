@@ -29,7 +29,7 @@ struct StateFolder: Sendable, Hashable {
     init(named name: String) {
         let safe = name.isEmpty || name.hasPrefix(".") ? "_" + name : name
         let ours = UserFolder.state.url().appendingPathComponent("curlnetworking", isDirectory: true)
-        // Literally: to Swift, a slash and an accent after it are one character, and no slash.
+        // Literally: to Swift, a slash and an accent after it are one other character.
         let component = safe.replacingOccurrences(of: "/", with: "_", options: .literal)
         self.init(ours.appendingPathComponent(component, isDirectory: true))
     }

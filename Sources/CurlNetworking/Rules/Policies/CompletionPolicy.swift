@@ -103,7 +103,7 @@ extension TransferFailure {
         phase: .receiving
     )
 
-    /// An HTTP/2 server has ended the stream or the connection amid the response, or an FTP server its file.
+    /// An HTTP/2 server has ended the stream or the connection in the middle of the response, or an FTP server in the middle of its file.
     static let cutShort = TransferFailure(
         code: .partialFile,
         text: "The response ended before it had the length that the server has announced.",

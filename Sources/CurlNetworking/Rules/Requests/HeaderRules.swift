@@ -22,7 +22,7 @@ enum HeaderRules {
     }
 
     /// The fields of `httpAdditionalHeaders`, whose values may be of any type, always in the same order. An Optional counts as its content;
-    /// an empty one, like NSNull, is no field. Of names that differ only in case, the first in ASCII order counts.
+    /// an empty one, like NSNull, makes no field. Of names that differ only in case, the first in ASCII order counts.
     static func additional(_ dictionary: [AnyHashable: Any]) -> [HeaderField] {
         let all = dictionary.compactMap { name, value in
             text(of: value).map { HeaderField(name: "\(name)", value: $0) }

@@ -82,7 +82,7 @@ extension ResponseHead {
         }
     }
 
-    /// The field's item without its parameters. Two fields make a list, which is no item (RFC 9651 §4.2).
+    /// The field's item without its parameters. Two fields make a list, which isn't an item (RFC 9651 §4.2).
     private func structuredItem(_ name: String) -> String? {
         let values = fields.filter { $0.name.isEqualIgnoringASCIICase(to: name) }
         guard values.count == 1 else { return nil }

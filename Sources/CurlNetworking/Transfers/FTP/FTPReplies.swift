@@ -135,7 +135,7 @@ struct FTPReplies {
         guard let value = Int64(digits: text.utf8[(start.map { text.utf8.index(after: $0) } ?? text.startIndex)...])
         else { return }
         if let start, text.utf8[start].isASCIIAlphanumeric || "-.,".utf8.contains(text.utf8[start]) {
-            // 0 is no length to libcurl.
+            // To libcurl, 0 isn't a length.
             misreadLength = value > 0 ? max(0, value - offset) : nil
         } else {
             size = value
