@@ -32,7 +32,7 @@ package final class EasyHandle {
     var opened: OpenedSocket?
     var socket: Int32? { opened?.number }
     /// Those of its options, once it is configured.
-    private(set) var traits = TransferTraits()
+    var traits = TransferTraits()
     /// Whether the connection is for a `Channel`.
     package var opensChannel: Bool { traits.opensChannel }
     /// Whether the handler was called since it was last settled.

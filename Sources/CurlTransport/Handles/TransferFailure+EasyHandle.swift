@@ -21,6 +21,15 @@ extension TransferFailure {
         isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.info.usesKeptConnection
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
+        if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver() }
+    }
+
+    /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4
+    /// addresses alone are wanted, whatever the reason.
+    private mutating func noteResolver() {
+        guard phase == .resolving, systemErrno == 0 else { return }
+        code = .couldntResolveHost
+        text = CurlCode.couldntResolveHost.text
     }
 
     /// Notes that `Callbacks.prerequest` has ended the transfer.

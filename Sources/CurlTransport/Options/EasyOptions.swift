@@ -79,6 +79,8 @@ struct TransferTraits {
     private(set) var sendsBody = false
     private(set) var reportsConnection = false
     private(set) var opensChannel = false
+    /// Whether names are looked up over HTTPS.
+    var asksResolver = false
 
     /// Those of a handle that isn't configured.
     init() {}

@@ -61,7 +61,10 @@ package struct NameSettings: ConnectionSettings, Equatable {
         }
         if let cacheLifetime { try easy.set(CURLOPT_DNS_CACHE_TIMEOUT, Self.seconds(cacheLifetime)) }
         if !servers.isEmpty { try easy.set(CURLOPT_DNS_SERVERS, servers.joined(separator: ",")) }
-        if let dnsOverHTTPS { try easy.set(CURLOPT_DOH_URL, dnsOverHTTPS) }
+        if let dnsOverHTTPS {
+            try easy.set(CURLOPT_DOH_URL, dnsOverHTTPS)
+            easy.traits.asksResolver = true
+        }
         switch ipVersion {
         case .v4: try easy.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
         case .v6: try easy.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))

@@ -118,6 +118,26 @@ struct DNSOverHTTPSTests {
         #expect(server.connectionCount == 0)
     }
 
+    // libcurl 7.88 calls some of these a lack of memory.
+    @Test(
+        "A name to which the DNS server gives no address isn't found, whichever addresses are wanted",
+        arguments: [CurlOptions.IPVersion.any, .v4, .v6],
+        [false, true]
+    )
+    func noAddress(version: CurlOptions.IPVersion, isAlias: Bool) async throws {
+        let resolver = try LoopbackServer { request in
+            guard let query = DNSQuery(request.body) else { return .status(400) }
+            return .data(isAlias ? query.alias("other.test") : query.answer([]), contentType: "application/dns-message")
+        }
+        defer { resolver.stop() }
+        let session = Self.session(try Nginx.shared(), resolver) { $0.curl.names.ipVersion = version }
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(try #require(URL(string: "http://somewhere.test/"))).error
+        #expect(error?.code == .cannotFindHost, "\(error?.userInfo as Any)")
+        #expect(error?.localizedDescription.contains("memory") == false)
+        #expect(Set(resolver.requests.compactMap { DNSQuery($0.body)?.name }) == ["somewhere.test"])
+    }
+
     // MARK: - Proxies
 
     /// A SOCKS 5 proxy that answers each request with "ok" itself, and the pieces that it has heard.

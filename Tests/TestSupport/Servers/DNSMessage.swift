@@ -39,4 +39,13 @@ package struct DNSQuery: Sendable {
         }
         return message
     }
+
+    /// The answer that the name is an alias of this one, which has no address.
+    package func alias(_ name: String) -> Data {
+        let labels: [[UInt8]] = name.split(separator: ".").map { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        let content = labels.joined() + [0]
+        // The question's name, CNAME, IN, 60 seconds.
+        let record: [UInt8] = [0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, UInt8(content.count)] + content
+        return Data([0, 0, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]) + question + record
+    }
 }
