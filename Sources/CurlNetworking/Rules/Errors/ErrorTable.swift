@@ -131,7 +131,8 @@ enum ErrorTable {
         switch failure.code {
         case .peerFailedVerification where failure.verification > 0:
             return CertificateProblem(failure.code, verification: failure.verification, text: failure.text)?.errorCode
-        case .sslConnectError, .sendError, .recvError: return TLSAlert(in: failure.text)?.errorCode
+        // PARTIAL_FILE is how requests without a response yet see the end of an HTTP/2 connection.
+        case .sslConnectError, .sendError, .recvError, .partialFile: return TLSAlert(in: failure.text)?.errorCode
         default: return nil
         }
     }

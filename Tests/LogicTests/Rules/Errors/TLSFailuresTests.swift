@@ -74,7 +74,7 @@ struct TLSFailuresTests {
 
     @Test(
         "Alerts about the client's certificate have codes of their own, whenever they come",
-        arguments: [.sslConnectError, .sendError, .recvError] as [CurlCode]
+        arguments: [.sslConnectError, .sendError, .recvError, .partialFile] as [CurlCode]
     )
     func alertCodes(curl: CurlCode) {
         func code(_ hex: String) -> URLError.Code {
