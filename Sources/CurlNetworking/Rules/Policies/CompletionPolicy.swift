@@ -88,11 +88,13 @@ extension TransferFailure {
         return failure
     }
 
-    /// The same if libcurl lost the server's response: see `ReplayPolicy.isLossOfResponse`.
+    /// The same if libcurl lost the server's response, or may have: see `ReplayPolicy.isLossOfWholeResponse`.
     var ofLostResponse: TransferFailure {
         var failure = self
         failure.text =
-            "The server answered before it had the request's whole body, and libcurl lost the answer, as it may over HTTP/2."
+            ReplayPolicy.mayBeLossOfResponse(self)
+            ? "\(text). If the server has answered, libcurl lost the answer, as it may over HTTP/2."
+            : "The server answered before it had the request's whole body, and libcurl lost the answer, as it may over HTTP/2."
         return failure
     }
 

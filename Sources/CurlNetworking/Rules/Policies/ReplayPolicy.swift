@@ -72,16 +72,22 @@ enum ReplayPolicy {
         return failure.text == failure.code.text || failure.text.hasSuffix(": STREAM_CLOSED (err 5)")
     }
 
-    /// Whether libcurl (7.88) has lost the whole response to an upload. If the stream's end is all that it finds when it reads next, it takes
-    /// that for the end of an empty response: over HTTP/2, it would report a head that hadn't arrived by itself.
+    /// Whether libcurl may have lost the response to an upload because the server cancelled the stream: HAProxy does so after a response
+    /// that it gives before it has the whole body. A server can also cancel a stream without a response.
+    static func mayBeLossOfResponse(_ failure: TransferFailure, quirks: CurlQuirks = .current) -> Bool {
+        quirks.forgetsHTTP2Input && failure.code == .http2Stream && failure.text.hasSuffix(": CANCEL (err 8)")
+    }
+
+    /// Whether libcurl (7.88) has lost the whole response to an upload, or may have. If the stream's end is all that it finds when it reads
+    /// next, it takes that for the end of an empty response: over HTTP/2, it would report a head that hadn't arrived by itself.
     static func isLossOfWholeResponse(_ failure: TransferFailure, isOverHTTP2: Bool) -> Bool {
-        isLossOfResponse(failure) || isOverHTTP2 && failure.code == .gotNothing
+        isLossOfResponse(failure) || mayBeLossOfResponse(failure) || isOverHTTP2 && failure.code == .gotNothing
     }
 
     /// Whether libcurl may have lost the body of a response in the same way, after `head`, to an upload that is incomplete.
     static func isLossOfRest(_ failure: TransferFailure, after head: ResponseHead?) -> Bool {
         guard let head, head.isOfHTTP2 else { return false }
-        return isLossOfResponse(failure) || failure.code == .partialFile
+        return isLossOfResponse(failure) || mayBeLossOfResponse(failure) || failure.code == .partialFile
     }
 
     /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another

@@ -86,6 +86,20 @@ struct ReplayPolicyTests {
         }
     }
 
+    @Test("An answer may have been lost where the server cancelled the stream, if libcurl loses such answers")
+    func lostWithCancelledStream() {
+        let cancelled = "HTTP/2 stream 1 was not closed cleanly: CANCEL (err 8)"
+        let refused = "HTTP/2 stream 1 was not closed cleanly: REFUSED_STREAM (err 7)"
+        for (version, losesAnswers) in [(CurlVersion(7, 88), true), (CurlVersion(8, 1), false)] {
+            func mayBeLoss(_ code: CurlCode, _ text: String) -> Bool {
+                let failure = TransferFailure(code: code, text: text)
+                return ReplayPolicy.mayBeLossOfResponse(failure, quirks: CurlQuirks(version: version))
+            }
+            #expect(mayBeLoss(.http2Stream, cancelled) == losesAnswers)
+            #expect(!mayBeLoss(.http2Stream, refused) && !mayBeLoss(.recvError, cancelled))
+        }
+    }
+
     @Test("libcurl sends a request that may not be carried out twice once more at most, and not if it appends")
     func sends() {
         func most(_ method: String, isSingle: Bool = false, takesSeveral: Bool = false) -> Int? {
