@@ -68,6 +68,26 @@ struct TLSIdentityChallengeTests {
         #expect(Self.methods(delegate).count == 2)
     }
 
+    @Test(
+        "A server that asks for a certificate only once it has the request gets none, and the delegate isn't asked",
+        arguments: ["-tls1_2", "-tls1_3"]
+    )
+    func asksLate(version: String) async throws {
+        let server = try await TalkingTLSServer([version, "-no_resumption_on_reneg", "-msg"])
+        defer { server.stop() }
+        let nginx = try TLSNginx.shared()
+        let delegate = Self.delegate { $0(.useCredential, Self.identity(nginx)) }
+        let session = URLSession.trusting(nginx, delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        async let result = session.load(server.url)
+        try await server.waitForRequest()
+        try await server.askForCertificate(inOldWay: version == "-tls1_2")
+        server.say("HTTP/1.1 200 OK\nConnection: close\nContent-Length: 6\n\nhello")
+        let text = await result.text
+        #expect(text == "hello\n")
+        #expect(Self.methods(delegate) == [NSURLAuthenticationMethodServerTrust])
+    }
+
     @Test("No request is sent if the delegate cancels")
     func cancel() async throws {
         let nginx = try TLSNginx.shared()

@@ -51,6 +51,16 @@ package final class TalkingTLSServer: Sendable {
         process.say("r")
     }
 
+    /// Asks the client for a certificate: in another handshake (TLS 1.2), or after the only one (TLS 1.3). Returns when the client has
+    /// answered; needs the option `-msg`, with which s_server says so.
+    package func askForCertificate(inOldWay: Bool) async throws {
+        process.say(inOldWay ? "R" : "c")
+        while let line = await process.line() {
+            if line.hasPrefix("<<< "), line.hasSuffix(", Certificate") { return }
+        }
+        throw ChildProcess.Failure(description: "openssl s_server has ended")
+    }
+
     /// Does nothing more, until it is told to.
     package func stall() {
         process.kill(SIGSTOP)
