@@ -20,25 +20,37 @@ package enum CurlMemory {
         guard !hasAddressSanitizer else { return curl_global_init(Int(CURL_GLOBAL_DEFAULT)) }
         return curl_global_init_mem(
             Int(CURL_GLOBAL_DEFAULT),
-            { CurlMemory.kept.block(of: $0) ?? malloc($0) },
+            { CurlMemory.allocate($0) },
             { block in
                 // For each transfer, libcurl frees nil more than two hundred times.
                 if let block { CurlMemory.release(block) }
             },
             { realloc($0, $1) },
             { text in text.flatMap { strdup($0) } },
-            { count, size in
-                let (bytes, isTooMuch) = count.multipliedReportingOverflow(by: size)
-                guard !isTooMuch, let block = CurlMemory.kept.block(of: bytes) else { return calloc(count, size) }
-                return memset(block, 0, bytes)
-            }
+            { CurlMemory.allocateZeroed($0, $1) }
         )
+    }
+
+    // Nearly all blocks are small, so their sizes are looked at first.
+
+    /// Not inlined, because the compiler would make a `calloc` of `malloc` and `memset`.
+    @inline(never)
+    static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
+        (size > KeptBlocks.smallSize ? kept.block(of: size) : nil) ?? malloc(size)
+    }
+
+    /// Before glibc 2.41, `calloc` takes the C library's lock even for sizes of which each thread keeps freed blocks. Large blocks it needn't
+    /// fill if they have just come from the kernel.
+    static func allocateZeroed(_ count: Int, _ size: Int) -> UnsafeMutableRawPointer? {
+        let (bytes, isTooMuch) = UInt(bitPattern: count).multipliedReportingOverflow(by: UInt(bitPattern: size))
+        guard !isTooMuch, bytes <= KeptBlocks.largestSize else { return calloc(count, size) }
+        return allocate(Int(bytes)).map { memset($0, 0, Int(bytes)) }
     }
 
     /// Not inlined, so that freeing nil takes only a few instructions.
     @inline(never)
-    private static func release(_ block: UnsafeMutableRawPointer) {
-        if !kept.keep(block) { free(block) }
+    static func release(_ block: UnsafeMutableRawPointer) {
+        if malloc_usable_size(block) <= KeptBlocks.smallSize || !kept.keep(block) { free(block) }
     }
 }
 
@@ -67,6 +79,10 @@ package final class KeptBlocks: Sendable {
     private static let steps = 5...80
     /// In bytes.
     private static let step = 256
+    /// Blocks of up to this many bytes are never kept.
+    static let smallSize = (steps.lowerBound - 1) * step
+    /// The same for larger blocks than this.
+    static let largestSize = steps.upperBound * step
     private static let maximumPerSize = 64
 
     private let state = Mutex(State())
@@ -87,7 +103,7 @@ package final class KeptBlocks: Sendable {
     /// Returns at least `size` uninitialised bytes: a kept block, or a new one that can be kept later. nil for sizes that aren't kept, and
     /// if the C library is out of memory.
     func block(of size: Int) -> UnsafeMutableRawPointer? {
-        guard size <= Self.steps.upperBound * Self.step else { return nil }
+        guard size <= Self.largestSize else { return nil }
         let steps = (size + Self.step - 1) / Self.step
         guard steps >= Self.steps.lowerBound else { return nil }
         let kept = state.withLockIfAvailable { state -> Block? in

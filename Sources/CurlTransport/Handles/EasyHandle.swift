@@ -54,13 +54,14 @@ package final class EasyHandle {
     /// nil if libcurl is out of memory.
     init?() {
         // Swift's own `allocate` would call `posix_memalign`, which takes longer.
-        guard let errorBuffer = calloc(Int(CURL_ERROR_SIZE), 1) else { return nil }
+        guard let errorBuffer = malloc(Int(CURL_ERROR_SIZE)) else { return nil }
         guard let handle = curl_easy_init() else {
             free(errorBuffer)
             return nil
         }
         self.handle = handle
         self.errorBuffer = errorBuffer.bindMemory(to: CChar.self, capacity: Int(CURL_ERROR_SIZE))
+        self.errorBuffer.pointee = 0
     }
 
     deinit {

@@ -60,6 +60,23 @@ struct KeptBlocksTests {
         rest.forEach { free($0) }
     }
 
+    @Test("A block that libcurl wants zeroed is, whatever its memory was used for before")
+    func zeroed() throws {
+        for size in [1, 24, 1024, 1025, 5360, 20_480, 20_481, 300_000] {
+            let used = try #require(CurlMemory.allocate(size))
+            memset(used, 0xFF, size)
+            CurlMemory.release(used)
+            let block = try #require(CurlMemory.allocateZeroed(size, 1))
+            #expect(UnsafeRawBufferPointer(start: block, count: size).allSatisfy { $0 == 0 })
+            CurlMemory.release(block)
+        }
+    }
+
+    @Test("libcurl gets no block for a product that no size can hold", arguments: [(-1, -8), (.min, 2), (1 << 62, 4)])
+    func overflow(count: Int, size: Int) {
+        #expect(CurlMemory.allocateZeroed(count, size) == nil)
+    }
+
     @Test("From many threads, no block is two threads' at once")
     func threads() async {
         let blocks = KeptBlocks(limit: 1 << 20)
