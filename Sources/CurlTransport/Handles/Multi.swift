@@ -27,11 +27,11 @@ package final class Multi {
     private lazy var deadline = Deadline { [unowned self] in runTimers() }
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
-    private var unsettled = WorkList<EasyHandle>()
+    @exclusivity(unchecked) private var unsettled = WorkList<EasyHandle>()
     private var isSettlingScheduled = false
     @exclusivity(unchecked) var stalledInput: HTTP2StalledInput?
     /// Handles whose transfers ended while paused, and have been resumed.
-    private var continued: [EasyHandle] = []
+    @exclusivity(unchecked) private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }

@@ -58,11 +58,11 @@ package final class EventLoop: @unchecked Sendable {
     /// The earliest time at which the next round can start.
     private var nextRound: MonotonicTime { MonotonicTime(nanoseconds: now.nanoseconds + 1) }
     private var sockets = SocketSet()
-    /// Unchecked for the same reason as in `Deadline`.
+    /// Unchecked, as are others below, for the same reason as in `Deadline`.
     @exclusivity(unchecked) private var deadlines = DeadlineQueue()
     private var timer = TimerDescriptor()
     private var owners = DescriptorOwners()
-    private var pacing = LoopPacing()
+    @exclusivity(unchecked) private var pacing = LoopPacing()
     private lazy var endOfRests = Deadline { [unowned self] in sockets.endRests() }
     /// The sockets of transfers that name no group.
     private(set) lazy var otherConnections = ConnectionGroup(on: self)
@@ -76,11 +76,11 @@ package final class EventLoop: @unchecked Sendable {
     /// How many transfers run in all its multis, which keep the count.
     var transferCount = 0
     /// Multis with something to do before the turn ends, each once.
-    private var pendingMultis = WorkList<Multi>()
+    @exclusivity(unchecked) private var pendingMultis = WorkList<Multi>()
     /// Multis that want to check their connections again before the loop sleeps, each once.
-    private var multisToRecheck = WorkList<Multi>()
+    @exclusivity(unchecked) private var multisToRecheck = WorkList<Multi>()
     /// Deliveries that wake other threads, held back to the end of a round so that each thread is woken once.
-    private var deliveries = WorkList<EndOfRoundAction>()
+    @exclusivity(unchecked) private var deliveries = WorkList<EndOfRoundAction>()
     /// The source that serves the sockets, or why there is none.
     private var source: Result<any DispatchSourceRead, SystemError> = .failure(SystemError(code: EMFILE))
 

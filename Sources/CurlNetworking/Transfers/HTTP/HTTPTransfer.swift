@@ -7,24 +7,24 @@ final class HTTPTransfer: Transfer, TransferHandler {
     let loop: EventLoop
     unowned let delegate: any TransferDelegate
 
-    // A request accesses these some thirty times: leaving them unchecked saves 1 % of its instructions.
+    // A request accesses these some sixty times: leaving them unchecked saves nearly 2 % of its instructions.
     @exclusivity(unchecked) private(set) var stage: Stage
     @exclusivity(unchecked) private var receiving = ResponseReceiving()
-    private var sending: BodySending
-    private(set) var isPaused = false
+    @exclusivity(unchecked) private var sending: BodySending
     @exclusivity(unchecked) private var ending: TransferEnding
     /// Why a callback has ended the transfer.
     var abortError: URLError?
     /// nil if the body isn't encoded, or isn't used.
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
-    private var evidence: ReplayEvidence
-    private var authentication: CurlAuthentication
+    @exclusivity(unchecked) private var evidence: ReplayEvidence
+    @exclusivity(unchecked) private var authentication: CurlAuthentication
+    @exclusivity(unchecked) private var clock: ActivityClock
+    private(set) var isPaused = false
     /// The proxy's responses about the tunnel; nil without a tunnel.
     private var tunnel: ProxyTunnel?
     private(set) var connection = ConnectionReport()
     /// nil if metrics aren't wanted.
     private let meter: HopMeter?
-    private var clock: ActivityClock
     private var inquiry: HandshakeInquiry?
 
     /// The input of `start()`. A class, because a payload of an enum is copied on every access.
