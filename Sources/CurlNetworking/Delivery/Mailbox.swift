@@ -185,7 +185,7 @@ struct Mailbox {
 
     /// The same for the messages of the end.
     private var hasDueLastMessage: Bool {
-        guard messages.isEmpty, hasNoBody else { return false }
+        guard !lastMessages.isEmpty, messages.isEmpty, hasNoBody else { return false }
         return switch lastMessages.first {
         case .completed: completionHolds == 0
         case .some: true

@@ -105,13 +105,14 @@ final class SessionSettings: Sendable {
     /// The time that a task for `request` may go without a byte. A request's own time-out applies unless it is the default, which can't be
     /// distinguished from an unset one.
     func idleTimeout(for request: URLRequest) -> Duration {
-        request.timeoutInterval == Self.defaultTimeoutInterval
-            ? idleTimeout : Duration(timeInterval: request.timeoutInterval)
+        let own = request.timeoutInterval
+        return own == Self.defaultTimeoutInterval ? idleTimeout : Duration(timeInterval: own)
     }
 
     /// A request's own policy applies unless it is the default; see `idleTimeout(for:)`.
     func cachePolicy(for request: URLRequest) -> URLRequest.CachePolicy {
-        request.cachePolicy == .useProtocolCachePolicy ? cachePolicy : request.cachePolicy
+        let own = request.cachePolicy
+        return own == .useProtocolCachePolicy ? cachePolicy : own
     }
 
     /// Calls `completion` on a private queue once the session's storages have written everything so far.

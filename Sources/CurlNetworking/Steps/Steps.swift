@@ -8,12 +8,13 @@ struct Steps {
     let redirect: RedirectStep
     let connectivity: ConnectivityStep
     let authentication: AuthenticationStep
-    private(set) var cookies: CookieStep?
-    private(set) var beginDate: BeginDateStep?
-    private(set) var bodyFile: BodyFileStep?
-    private(set) var bodyStream: BodyStreamStep?
-    private(set) var replay: ReplayStep?
-    private(set) var upload: UploadStep?
+    // Without the values that variables have from the start, which would cost a copy of the whole.
+    let cookies: CookieStep?
+    let beginDate: BeginDateStep?
+    let bodyFile: BodyFileStep?
+    let bodyStream: BodyStreamStep?
+    let replay: ReplayStep?
+    let upload: UploadStep?
 
     /// The steps of a task that is about to begin.
     ///
@@ -22,7 +23,7 @@ struct Steps {
     ///   - ownFile: What the uploaded file has to be; nil for anything.
     init(
         _ settings: SessionSettings,
-        _ task: Facts,
+        _ task: borrowing Facts,
         ownCookies: (any CookieJar)? = nil,
         ownFile: UploadedFile? = nil
     ) {
@@ -65,6 +66,7 @@ struct Steps {
         authentication = AuthenticationStep()
         connectivity = ConnectivityStep(waits: settings.waitsForConnectivity)
         beginDate = task.isPutOff ? BeginDateStep(asks: false) : nil
+        (cookies, bodyFile, bodyStream, replay, upload) = (nil, nil, nil, nil, nil)
         let others: [any Step] = [ProxyStep.shared, authentication, connectivity]
         all = if let beginDate { [beginDate] + others } else { others }
     }
@@ -75,6 +77,7 @@ struct Steps {
         redirect = RedirectStep()
         connectivity = ConnectivityStep(waits: false)
         authentication = AuthenticationStep()
+        (cookies, beginDate, bodyFile, bodyStream, replay, upload) = (nil, nil, nil, nil, nil, nil)
     }
 
     /// Whether the begin date has yet to come.

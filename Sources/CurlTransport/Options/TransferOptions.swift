@@ -45,9 +45,11 @@ package struct TransferOptions: EasyOptions, Sendable {
     package let url: String
     package var method: String
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
-    package var headers: [String] { didSet { sharedHeaders = nil } }
-    /// Has the same lines as `headers`; nil if they are this transfer's own.
-    private var sharedHeaders: HeaderList?
+    package var headers: [String] {
+        get { lines.all }
+        set { lines = .own(newValue) }
+    }
+    private var lines: Lines
     package var body = Body.none
     package var connectionAuthentication: ConnectionAuthentication?
     /// User name and password for the server: for NTLM, or else sent preemptively as Basic (RFC 7617).
@@ -75,15 +77,31 @@ package struct TransferOptions: EasyOptions, Sendable {
     package var inquiry: HandshakeInquiry?
     package var proxy = ProxyUse()
 
+    private enum Lines {
+        case own([String])
+        /// Other transfers have the same ones.
+        case shared(HeaderList)
+
+        var all: [String] {
+            switch self {
+            case .own(let lines): lines
+            case .shared(let list): list.lines
+            }
+        }
+    }
+
+    // Each sets every property that has no value yet once: otherwise the compiler copies the whole.
+
     package init(url: String, method: String, headers: [String] = []) {
         self.url = url
         self.method = method
-        self.headers = headers
+        lines = .own(headers)
     }
 
     package init(url: String, method: String, headers: HeaderList) {
-        self.init(url: url, method: method, headers: headers.lines)
-        sharedHeaders = headers
+        self.url = url
+        self.method = method
+        lines = .shared(headers)
     }
 
     /// In bytes: the most that one write to the socket sends.
@@ -152,7 +170,7 @@ package struct TransferOptions: EasyOptions, Sendable {
     }
 
     private func applyHeaders(to easy: EasyHandle) throws(TransferFailure) {
-        if let sharedHeaders, body != .known(0) { return try easy.set(sharedHeaders) }
+        if case .shared(let list) = lines, body != .known(0) { return try easy.set(list) }
         let headers = allHeaders
         if !headers.isEmpty { try easy.set(CURLOPT_HTTPHEADER, list: headers) }
     }

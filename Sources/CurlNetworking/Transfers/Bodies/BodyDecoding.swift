@@ -54,15 +54,15 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     /// nil if the body isn't encoded.
     static func make(
         for head: ResponseHead,
-        at url: URL?,
+        at url: @autoclosure () -> URL?,
         on loop: EventLoop,
         owner: any BodyDecodingOwner
     ) throws(URLError) -> BodyDecoding? {
         switch head.contentCoding {
         case .none: return nil
-        case .codings(let codings): return BodyDecoding(codings, of: head, at: url, on: loop, owner: owner)
+        case .codings(let codings): return BodyDecoding(codings, of: head, at: url(), on: loop, owner: owner)
         case .tooMany(let count):
-            throw URLError(.cannotDecodeContentData, url: url, "The response's body has \(count) content codings.")
+            throw URLError(.cannotDecodeContentData, url: url(), "The response's body has \(count) content codings.")
         }
     }
 

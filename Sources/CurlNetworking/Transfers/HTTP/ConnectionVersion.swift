@@ -8,7 +8,7 @@ enum ConnectionVersion {
     case unknown
 
     /// The version spoken without TLS; unknown for an https URL, and if the program sets its own options, which may lead to either.
-    init(withoutTLS options: TransferOptions, _ hooks: TransferHooks?) {
+    init(withoutTLS options: borrowing TransferOptions, _ hooks: TransferHooks?) {
         let isKnown = !options.mayUseTLS && hooks?.configure == nil
         self = !isKnown ? .unknown : options.speaksHTTP2WithoutTLS ? .http2 : .http1
     }

@@ -8,7 +8,7 @@ struct CurlAuthentication {
     private var latest: ResponseHead?
     private var rounds = 0
 
-    init(of options: TransferOptions) {
+    init(of options: borrowing TransferOptions) {
         var schemes: [AuthenticationParty: AuthenticationScheme] = [:]
         if options.connectionAuthentication == .ntlm { schemes[.server] = .ntlm }
         if !options.proxy.usesTunnel, options.proxy.authentication?.scheme == .ntlm { schemes[.proxy] = .ntlm }

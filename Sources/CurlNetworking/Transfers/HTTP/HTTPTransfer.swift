@@ -251,7 +251,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             let received = ReceivedHead(head: head, request: request, tunnel: tunnel, effect: receiving.effect)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
-            if isWanted, request.httpMethod != "HEAD", CompletionPolicy.isEndedByConnection(head) {
+            if isWanted, CompletionPolicy.isEndedByConnection(head), request.httpMethod != "HEAD" {
                 receiving.tlsClosure = easy.flatMap(TLSClosure.watch)
             }
             return endsWithHead ? .abort : .accepted
@@ -536,7 +536,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Whether the head ends the transfer: libcurl would wait for the body of the response to a HEAD with a body, or go on authenticating.
     private var endsWithHead: Bool {
-        request.httpMethod == "HEAD" && sending.hasContent || authentication.hasTooManyRounds
+        sending.hasContent && request.httpMethod == "HEAD" || authentication.hasTooManyRounds
     }
 
     /// The task's error after what libcurl reports; notes a loss in the ending.
