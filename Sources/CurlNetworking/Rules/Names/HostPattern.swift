@@ -21,8 +21,8 @@ struct HostPattern: Hashable, Sendable {
     init?(_ text: String) {
         let (host, port) = HostSpelling.splitPort(text[...])
         if let port {
-            guard let number = UInt16(port), number > 0 else { return nil }
-            self.port = Int(number)
+            guard let number = HostSpelling.port(port) else { return nil }
+            self.port = number
         } else {
             self.port = nil
         }

@@ -34,6 +34,12 @@ enum HostSpelling {
         return (text[..<colon], text[text.index(after: colon)...])
     }
 
+    /// A port's number, written in digits alone; nil if there is no such port.
+    static func port(_ digits: Substring) -> Int? {
+        guard digits.utf8.allSatisfy(\.isASCIIDigit), let number = UInt16(digits), number > 0 else { return nil }
+        return Int(number)
+    }
+
     private static func ofIPv6(_ host: String) -> String? {
         let parts = host.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
         var address = in6_addr()

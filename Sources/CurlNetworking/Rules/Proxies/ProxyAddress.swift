@@ -36,10 +36,10 @@ enum ProxyAddress {
     static func hostAndPort(_ text: Substring) throws(Fault) -> (host: String, port: Int?) {
         let (host, digits) = HostSpelling.splitPort(text)
         guard let digits, !digits.isEmpty else { return (String(host), nil) }
-        guard let port = UInt16(digits), port > 0, digits.allSatisfy(\.isNumber) else {
+        guard let port = HostSpelling.port(digits) else {
             throw Fault("A proxy's port is a number from 1 to 65535.")
         }
-        return (String(host), Int(port))
+        return (String(host), port)
     }
 
     private static func credentials(_ text: Substring) throws(Fault) -> (user: String?, password: String?) {

@@ -44,7 +44,7 @@ struct HostPatternTests {
         arguments: [
             "", "a b", "http://example.com", "example.com/path", "a.*.com", "*example.com", "**", "*.", "host:",
             "host:0",
-            "host:65536", "host:http", "*..", "host..", "::1", "user@host", "host?x", "host#x",
+            "host:65536", "host:+80", "host:http", "*..", "host..", "::1", "user@host", "host?x", "host#x",
             "*.127.0.0.1", "*.0.0.1", "*.1", ".example.com", ".example.com:443", "example..com", "*..example.com",
             "host:80:80", "host:80:8080",
         ]
