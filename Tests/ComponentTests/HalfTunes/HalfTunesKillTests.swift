@@ -83,13 +83,13 @@ struct HalfTunesKillTests {
         }
         defer { server.stop() }
         for round in 0..<12 {
-            let sent = server.bytesSent
+            let (requests, sent) = (server.requestCount, server.bytesSent)
             let position = Int64(round) * 17_000
             limit.update { $0 = position + 20_000 }
             let child = try get(server)
             // From before the request until far into the body, and after a note of how far it came.
             switch round % 4 {
-            case 1: try await server.waitForRequests(server.requestCount + 1)
+            case 1: try await server.waitForRequests(requests + 1)
             case 2: try await server.waitForBytesSent(sent + position)
             case 3: try await eventually { directory.content.contains("song.wav.resume") }
             default: break
