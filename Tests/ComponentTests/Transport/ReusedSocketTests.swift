@@ -39,9 +39,11 @@ struct ReusedSocketTests {
                 let other = isSameMulti ? multi : try Multi(loop: multi.loop, limits: ConnectionLimits(kept: 100))
                 // A new handle of libcurl's has descriptors, too, so that comes first.
                 if !isSameMulti { try second.start(Self.get(name, "/second"), in: other) }
+                ends.open()
+                // The server has closed its end by then, which may have had a lower number.
+                try Self.waitForInput(on: socket)
                 let placeholders = try Self.fillNumbers(below: socket)
                 defer { for placeholder in placeholders { close(placeholder) } }
-                ends.open()
                 try Self.serve(socket, in: multi)
                 if isSameMulti { try second.start(Self.get(name, "/second"), in: other) }
                 other.runTimers()
@@ -88,8 +90,13 @@ struct ReusedSocketTests {
 
     /// Has libcurl read from `socket` once there is something to read, or its end.
     private static func serve(_ socket: Int32, in multi: Multi) throws {
+        try waitForInput(on: socket)
+        multi.socketBecameReady(ReadySocket(owner: 0, socket: socket, readiness: SocketInterest.read.rawValue))
+    }
+
+    /// Returns when there is something to read from `socket`, or its end.
+    private static func waitForInput(on socket: Int32) throws {
         var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         try #require(poll(&descriptor, 1, 10_000) == 1)
-        multi.socketBecameReady(ReadySocket(owner: 0, socket: socket, readiness: SocketInterest.read.rawValue))
     }
 }
