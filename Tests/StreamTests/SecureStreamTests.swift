@@ -368,7 +368,7 @@ struct SecureStreamTests {
         let server = try SilentServer()
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 0.2 }
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 3 }
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.startSecureConnection()
@@ -385,7 +385,7 @@ struct SecureStreamTests {
         }
         defer { server.stop() }
         let recorder = StreamRecorder()
-        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 2 }
+        let session = URLSession.forTest(delegate: recorder) { $0.timeoutIntervalForRequest = 3 }
         defer { session.invalidateAndCancel() }
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.startSecureConnection()

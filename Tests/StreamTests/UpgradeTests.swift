@@ -177,7 +177,7 @@ struct UpgradeTests {
         defer { silence.stop() }
         let answers = Watched<[RecordingDelegate.Disposition]>([])
         let delegate = RecordingDelegate(onResponse: { _, _, answer in answers.update { $0.append(answer) } })
-        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 0.2 }
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 3 }
         defer { session.invalidateAndCancel() }
         let task = session.dataTask(with: request(server.url("/")))
         task.resume()

@@ -11,7 +11,7 @@ struct WebSocketTimeTests {
         let server = try LoopbackServer { .webSocketEcho($0) }
         defer { server.stop() }
         let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForResource = 1 }
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForResource = 3 }
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.webSocketURL())
         task.resume()
@@ -22,15 +22,24 @@ struct WebSocketTimeTests {
 
     @Test("The time for the request counts until the web socket is open, and not afterwards")
     func request() async throws {
+        let gate = Gate()
         let server = try LoopbackServer.forWebSockets { event in
             guard case .opened = event else { return [] }
-            return [.pause(.milliseconds(900)), .frame(.text("at last"))]
+            return [.waitFor(gate), .frame(.text("at last"))]
         }
         defer { server.stop() }
-        let session = URLSession.forTest { $0.timeoutIntervalForRequest = 0.3 }
+        let silence = try SilentServer()
+        defer { silence.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate) { $0.timeoutIntervalForRequest = 3 }
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.webSocketURL())
         task.resume()
+        try await delegate.opening()
+        // Its time begins later, and ends.
+        let other = await session.load(try #require(URL(string: "http://127.0.0.1:\(silence.port)/")))
+        #expect(other.error?.code == .timedOut)
+        gate.open()
         #expect(try await task.receiveText() == "at last")
     }
 
