@@ -322,7 +322,7 @@ extension BackgroundTests {
 
         @Test("A download that takes longer than the time-out for resources fails, however often the network does")
         func resourceTimeout() async throws {
-            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 3 }) { _ in
                 .fault(.beforeAnyByte, then: .reset)
             }
             defer { rig.end() }
@@ -334,7 +334,7 @@ extension BackgroundTests {
 
         @Test("The time-out for resources ends a wait for the host, and the error says why it couldn't be reached")
         func resourceTimeoutWhileWaiting() async throws {
-            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in .never }
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 3 }) { _ in .never }
             defer { rig.end() }
             let task = rig.session.downloadTask(with: try #require(URL(string: "http://127.0.0.1:9/")))
             task.resume()
@@ -348,14 +348,14 @@ extension BackgroundTests {
         @Test("The time-out counts from the begin date, and still ends a task that had to wait for it")
         func resourceTimeoutAfterBeginDate() async throws {
             let arrival = Watched<Date?>(nil)
-            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 1 }) { _ in
+            let rig = try BackgroundRig(configure: { $0.timeoutIntervalForResource = 3 }) { _ in
                 arrival.update { $0 = Date() }
                 return .never
             }
             defer { rig.end() }
             let task = rig.session.downloadTask(with: rig.url("/"))
             // Longer than the time-out.
-            let date = Date(timeIntervalSinceNow: 1.5)
+            let date = Date(timeIntervalSinceNow: 3.5)
             task.earliestBeginDate = date
             task.resume()
             #expect(try await rig.delegate.completion(of: task)?.code == .timedOut)
