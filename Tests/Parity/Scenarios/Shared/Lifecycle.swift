@@ -445,14 +445,14 @@ let timeouts = Topic("time-outs") {
     Scenario("a server that falls silent inside the body") { stage in
         let server = try stage.serve { _ in .fault(.insideBody(after: 100, of: 200), then: .hang) }
         let recorder = Recorder(stage)
-        let session = stage.session(recorder) { $0.timeoutIntervalForRequest = 1 }
+        let session = stage.session(recorder) { $0.timeoutIntervalForRequest = 3 }
         session.dataTask(with: server.url("/")).resume()
         try await recorder.completions()
     }
     Scenario("each byte starts the clock anew") { stage in
-        let pieces: [LoopbackServer.Step] = (1...4).flatMap { [.bytes("\($0)"), .pause(.milliseconds(500))] }
+        let pieces: [LoopbackServer.Step] = (1...4).flatMap { [.bytes("\($0)"), .pause(.seconds(1))] }
         let server = try stage.serve { _ in .pieces(pieces, contentType: nil) }
-        let session = stage.session { $0.timeoutIntervalForRequest = 1.5 }
+        let session = stage.session { $0.timeoutIntervalForRequest = 3 }
         await stage.load(server.url("/"), in: session)
     }
     Scenario("a fraction of a second") { stage in
