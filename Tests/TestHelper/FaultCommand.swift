@@ -37,8 +37,13 @@ final class FaultCommand: Sendable {
         configuration.httpCookieStorage = .sharedCookieStorage(forGroupContainerIdentifier: "faults")
         configuration.curl.tls.additionalTrustRoots = [.file(authority)]
         Self.limit(configuration, folder)
+        configuration.timeoutIntervalForRequest = Self.timeout
         session = URLSession(configuration: configuration, delegate: invalidation, delegateQueue: nil)
     }
+
+    /// The time-out of what isn't tried again: only names are to take longer (`slowness` in `faults.c`), and a busy machine mustn't.
+    private static let timeout: TimeInterval =
+        ["names", "slow-names"].contains(ProcessInfo.processInfo.environment["FAULT"]) ? 2 : 5
 
     /// What never ends by itself ends by its time-out, which is an honest error.
     private static func limit(_ configuration: URLSessionConfiguration, _ folder: URL) {
@@ -182,10 +187,10 @@ final class FaultCommand: Sendable {
         defer { task.cancel() }
         if url.scheme == "https" { task.startSecureConnection() }
         task.resume()
-        try await task.write(Data("GET \(url.path) HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8), timeout: 2)
+        try await task.write(Data("GET \(url.path) HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8), timeout: Self.timeout)
         var (answer, isAtEnd) = (Data(), false)
         while !isAtEnd {
-            let (data, isLast) = try await task.readData(ofMinLength: 1, maxLength: 1 << 20, timeout: 2)
+            let (data, isLast) = try await task.readData(ofMinLength: 1, maxLength: 1 << 20, timeout: Self.timeout)
             answer += data ?? Data()
             isAtEnd = isLast
         }
