@@ -11,6 +11,8 @@ struct IdleSessionsTests {
         defer { server.stop() }
         let helper = try TestHelper.start("idle", server.url("/").absoluteString, "300")
         try #require(await helper.line() == "ready")
+        // Its first session's connection isn't counted.
+        try await server.waitUntilNoConnections()
         let before = await ProcessUsage.atRest(of: helper.pid)
         for _ in 0..<2 {
             helper.say("go")
