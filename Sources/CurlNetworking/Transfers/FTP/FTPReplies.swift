@@ -67,6 +67,8 @@ struct FTPReplies {
             }
         case 227, 229:
             hasDataConnection = true
+            // What looked like one was MDTM's reply.
+            (size, misreadLength) = (nil, nil)
         default:
             break
         }

@@ -95,6 +95,20 @@ struct FTPRepliesTests {
         }
     }
 
+    @Test(
+        "A date in a form that can't be read says nothing about the length",
+        arguments: ["19941306084937.123", "19941106084937-0500", "191041106084937", "Nov 6 1994"]
+    )
+    func unreadableDate(date: String) {
+        var replies = FTPReplies()
+        #expect(head(&replies, "213 \(date)", "229 (|||1|)", "213 70", "150 Now")?.contentLength == 70)
+        #expect(!replies.isCutShort(after: 70))
+        replies = FTPReplies()
+        let head = head(&replies, "213 \(date)", "229 (|||1|)", "550 No SIZE", "150 Opening a (70 bytes)")
+        #expect(head?.contentLength == 70 && head?["Last-Modified"] == nil)
+        #expect(!replies.isCutShort(after: 70))
+    }
+
     @Test("A file is empty to libcurl if its announced length can't be read", arguments: ["", "9223372036854775808"])
     func misreadAnnouncement(length: String) {
         var replies = FTPReplies()
