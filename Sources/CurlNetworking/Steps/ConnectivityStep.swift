@@ -34,6 +34,12 @@ final class ConnectivityStep: Step, ConnectivityWaiter, @unchecked Sendable {
         lastFailure = nil
     }
 
+    /// An attempt that got as far as `phase` is over, and another follows. If it had reached the host, what failed before is past, even if
+    /// the delegate is asked about the host's certificate meanwhile.
+    func attemptEnds(in phase: TransferPhase) {
+        if ConnectivityPolicy.hasConnection(in: phase) { lastFailure = nil }
+    }
+
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard let error = ending.error, ending.isOfNetwork else { return .pass }
         if waits, ConnectivityPolicy.isLackOfConnectivity(error) {

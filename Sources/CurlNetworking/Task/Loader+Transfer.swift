@@ -199,6 +199,7 @@ extension Loader: TransferDelegate {
     /// Retries a request of which nothing was sent. `step` is the number of the step that asked for this, if one did.
     func sendAgain(after step: Int?, _ ending: TransferEnding) {
         hops.forgetAttempt()
+        steps.connectivity.attemptEnds(in: ending.phase)
         // A handshake question doesn't count as a failure of the host.
         if ending.handshakeQuestion == nil { place.noteFailure() }
         place.leave()

@@ -171,6 +171,30 @@ struct ConnectivityTests {
         #expect((error.userInfo[NSUnderlyingErrorKey] as? URLError)?.code == .timedOut)
     }
 
+    @Test("The resource time-out has no cause while a delegate is asked about a host that was reached at last")
+    func resourceTimeoutAmidQuestion() async throws {
+        let port = try LoopbackServer.unusedPort()
+        // Its files take time to make.
+        _ = try TLSNginx.shared()
+        let (silent, timeline) = (TLSTrustChallengeTests.SessionLevel { _, _ in }, TimelineDelegate())
+        let session = URLSession.forTest(delegate: silent) {
+            $0.waitsForConnectivity = true
+            $0.timeoutIntervalForResource = 4
+        }
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: try #require(URL(string: "https://127.0.0.1:\(port)/")))
+        task.delegate = timeline
+        task.resume()
+        try await timeline.wait(for: "waiting")
+        let server = try await TalkingTLSServer(port: port)
+        defer { server.stop() }
+        session.retryUnreachableHosts()
+        #expect(try await timeline.completeStory().last == "completed")
+        #expect(silent.asked.value.count == 1)
+        let error = try #require(timeline.record.value.error)
+        #expect(error.code == .timedOut && error.userInfo[NSUnderlyingErrorKey] == nil)
+    }
+
     @Test("The idle time-out doesn't run while a task waits, and an attempt's time-out isn't the task's")
     func idleTimeout() async throws {
         let deaf = try LoopbackServer.deaf()

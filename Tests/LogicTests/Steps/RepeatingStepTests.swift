@@ -131,8 +131,21 @@ struct ConnectivityStepTests {
                 #expect(step.cause(in: phase)?.code == .cannotConnectToHost)
             }
             for phase in [TransferPhase.securing, .sending, .receiving] { #expect(step.cause(in: phase) == nil) }
+            step.attemptEnds(in: .connecting)
+            #expect(step.cause(in: .connecting)?.code == .cannotConnectToHost)
             step.requestBegins()
             #expect(step.cause(in: .connecting) == nil)
+        }
+    }
+
+    @Test("An attempt that ends at the host's certificate has reached the host")
+    func causeAfterHandshake() {
+        let step = ConnectivityStep(waits: true)
+        rig.onLoop {
+            #expect(step.end(ending(.cannotConnectToHost, .connecting), of: request, rig).isWait)
+            step.networkChanged()
+            step.attemptEnds(in: .securing)
+            #expect(step.cause(in: .preparing) == nil)
         }
     }
 }

@@ -9,15 +9,16 @@ package final class TalkingTLSServer: Sendable {
 
     /// - Parameters:
     ///   - options: More arguments for s_server.
+    ///   - port: Where it listens; 0 for a free one.
     ///   - folder: Where it runs; nil for this process's.
-    package init(_ options: [String] = [], in folder: TemporaryDirectory? = nil) async throws {
+    package init(_ options: [String] = [], port: Int = 0, in folder: TemporaryDirectory? = nil) async throws {
         site = try TLSNginx.shared().site
         let place = folder.map { ["sh", "-c", #"cd "$0" && exec "$@""#, $0.url.path] } ?? []
         process = try ChildProcess(
-            place + ["openssl", "s_server", "-accept", "127.0.0.1:0"]
+            place + ["openssl", "s_server", "-accept", "127.0.0.1:\(port)"]
                 + ["-cert", site.certificate(.good).path, "-key", site.key(.good).path] + options
         )
-        url = try await process.urlOfOpenSSLServer()
+        url = try await process.urlOfOpenSSLServer(at: port)
     }
 
     /// Returns when the head of a request has arrived.
@@ -85,11 +86,11 @@ package final class TalkingTLSServer: Sendable {
 }
 
 extension ChildProcess {
-    /// The URL of `openssl s_server`, which this is, once it is listening.
-    func urlOfOpenSSLServer() async throws -> URL {
+    /// The URL of `openssl s_server`, which this is, once it is listening. It names only a port that it was free to choose.
+    func urlOfOpenSSLServer(at port: Int = 0) async throws -> URL {
         while let line = await line() {
-            guard line.hasPrefix("ACCEPT ") else { continue }
-            guard let port = line.split(separator: ":").last.flatMap({ Int($0) }),
+            guard line.hasPrefix("ACCEPT") else { continue }
+            guard let port = port > 0 ? port : line.split(separator: ":").last.flatMap({ Int($0) }),
                 let url = URL(string: "https://127.0.0.1:\(port)/")
             else { continue }
             return url
