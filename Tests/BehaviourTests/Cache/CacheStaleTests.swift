@@ -48,11 +48,13 @@ struct CacheStaleTests {
         }
         defer { rig.stop() }
         for path in ["/", "/other"] { #expect(await rig.session.load(rig.url(path)).text == "body") }
-        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 0.3))
+        // Long enough for the request to arrive.
+        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 1))
         #expect(result.text == "body")
         #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
-        let failed = await rig.session.load(URLRequest(rig.url("/other"), timeout: 0.3))
+        let failed = await rig.session.load(URLRequest(rig.url("/other"), timeout: 1))
         #expect(failed.error?.code == .timedOut)
+        try await rig.server.waitForRequests(4)
         #expect(rig.server.requestCount == 4)
     }
 
@@ -67,7 +69,8 @@ struct CacheStaleTests {
         }
         defer { rig.stop() }
         #expect(await rig.session.load(rig.url("/")).text == "body")
-        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 0.3))
+        // Long enough for the head to arrive.
+        let result = await rig.session.load(URLRequest(rig.url("/"), timeout: 2))
         #expect(result.error?.code == .timedOut)
         #expect(result.data != Data("body".utf8))
     }
