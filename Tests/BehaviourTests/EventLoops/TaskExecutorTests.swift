@@ -155,14 +155,14 @@ struct TaskExecutorTests {
     func longStep() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
         defer { server.stop() }
-        let session = Self.session { $0.timeoutIntervalForRequest = 0.2 }
+        let session = Self.session { $0.timeoutIntervalForRequest = 1 }
         defer { session.invalidateAndCancel() }
         let data = try await withTaskExecutorPreference(session.taskExecutor) {
             async let loaded = session.data(from: server.url("/")).0
             // The loop has sent the request, and the answer comes while it is busy.
             while server.requestCount == 0 { await Task.yield() }
-            let end = Date() + 0.5
-            while Date() < end {}
+            let end = Date() + 1.5
+            while Date() < end || server.bytesSent == 0 {}
             return try await loaded
         }
         #expect(data == Data("hello".utf8))
