@@ -150,7 +150,7 @@ struct ProtocolMisbehaviourTests {
     /// Sends so many pieces, each some time after the one before, and ends.
     private static func send(_ count: Int, _ load: MockProtocol) {
         guard count > 0 else { return load.finish() }
-        _ = Timer.scheduledTimer(withTimeInterval: 0.4, repeats: false) { _ in
+        _ = Timer.scheduledTimer(withTimeInterval: 1, repeats: false) { _ in
             load.send("x")
             send(count - 1, load)
         }
@@ -162,7 +162,7 @@ struct ProtocolMisbehaviourTests {
             load.respond()
             Self.send(4, load)
         }
-        let session = network.session { $0.timeoutIntervalForRequest = 1 }
+        let session = network.session { $0.timeoutIntervalForRequest = 3 }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(network.url()).text == "xxxx")
     }
