@@ -245,8 +245,10 @@ struct CookieWriteTests {
         let session = Self.session(with: held.storage)
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url("/")).text == "0")
-        held.cookie.hold(until: held.gate)
+        let isWriting = Gate()
+        held.cookie.hold(until: held.gate) { isWriting.open() }
         _ = await session.load(server.url("/set/a"))
+        try await isWriting.wait()
         _ = await session.load(server.url("/set/b"))
         #expect(await session.load(server.url("/")).text == "2")
         // The first is being written; the second comes too late.
