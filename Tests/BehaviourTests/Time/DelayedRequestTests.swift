@@ -36,16 +36,16 @@ struct DelayedRequestTests {
         let rig = try Rig { _ in
             .text("hello")
         } configure: {
-            $0.timeoutIntervalForResource = 0.5
+            $0.timeoutIntervalForResource = 1.5
         }
         defer { rig.stop() }
         let result = Watched<HandlerResult?>(nil)
         let task = rig.session.dataTask(with: rig.url("/")) { data, response, error in
             result.update { $0 = HandlerResult(data, response, error) }
         }
-        task.earliestBeginDate = Self.soon(0.5)
+        task.earliestBeginDate = Self.soon(1.5)
         task.resume()
-        task.earliestBeginDate = Self.soon(2)
+        task.earliestBeginDate = Self.soon(3.5)
         try await result.wait { $0 != nil }
         #expect(result.value?.error == nil)
         #expect(result.value?.text == "hello")

@@ -141,7 +141,7 @@ struct TimeoutTests {
         let rig = try Rig {
             $0.method == "PUT" ? .text("\($0.bodyLength)") : .data(content)
         } configure: {
-            $0.timeoutIntervalForRequest = 0.5
+            $0.timeoutIntervalForRequest = 1
             $0.curl.connections.receiveBufferSize = 4096
             $0.curl.connections.sendBufferSize = 512 << 10
             if isSetByClosure {
