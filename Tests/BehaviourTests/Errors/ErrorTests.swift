@@ -214,7 +214,7 @@ struct ErrorTests {
         let rig = try Rig { _ in
             .raw([.never])
         } configure: {
-            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForRequest = 2
         }
         defer { rig.stop() }
         for body in [nil, Data("hello".utf8)] {

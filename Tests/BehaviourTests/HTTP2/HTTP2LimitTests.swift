@@ -95,7 +95,7 @@ struct HTTP2LimitTests {
         defer { silent.stop() }
         let session = URLSession.forTest {
             $0.httpMaximumConnectionsPerHost = 1
-            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForRequest = 2
             $0.curl.httpVersion = .http2PriorKnowledge
         }
         defer { session.invalidateAndCancel() }

@@ -208,7 +208,7 @@ struct TimeoutTests {
             request.path == "/"
                 ? .pieces([.waitFor(gate), .bytes("late")]) : .fault(.insideBody(after: 10, of: 20), then: .hang)
         } configure: {
-            $0.timeoutIntervalForRequest = 1
+            $0.timeoutIntervalForRequest = 2
         }
         defer { rig.stop() }
         defer { gate.open() }
@@ -220,7 +220,7 @@ struct TimeoutTests {
         other.resume()
         try await asked.wait { $0.count == 2 }
         // Twice as long as both may be silent.
-        let clock = await rig.session.load(URLRequest(silent.url("/"), timeout: 2))
+        let clock = await rig.session.load(URLRequest(silent.url("/"), timeout: 4))
         #expect(clock.error?.code == .timedOut)
         #expect(delegate.completionCount(of: task) == 0 && delegate.completionCount(of: other) == 0)
         for answer in asked.value { answer(.allow) }

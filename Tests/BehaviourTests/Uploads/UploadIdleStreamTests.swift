@@ -64,7 +64,8 @@ struct UploadIdleStreamTests {
             .raw([.receive(upTo: 1000) { _ in [Self.endless, .never] }])
         }
         defer { rig.stop() }
-        let task = upload(rig, length, timeout: 1)
+        // Long enough for the head to arrive.
+        let task = upload(rig, length, timeout: 2)
         #expect(try await source.completion()?.code == .timedOut)
         #expect((task.response as? HTTPURLResponse)?.statusCode == 403)
     }
