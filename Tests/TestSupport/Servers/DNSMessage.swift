@@ -30,22 +30,26 @@ package struct DNSQuery: Sendable {
 
     /// The answer with these IPv4 addresses, or with none to a question of another type.
     package func answer(_ addresses: [[UInt8]]) -> Data {
-        let addresses = type == Self.ipv4 ? addresses : []
-        var message = Data([0, 0, 0x81, 0x80, 0, 1, 0, UInt8(addresses.count), 0, 0, 0, 0])
-        message.append(question)
-        for address in addresses {
-            // The question's name, A, IN, 60 seconds.
-            message.append(contentsOf: [0xC0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] + address)
-        }
-        return message
+        // A
+        message(type == Self.ipv4 ? addresses.map { Self.record(1, $0) } : [])
     }
 
     /// The answer that the name is an alias of this one, which has no address.
     package func alias(_ name: String) -> Data {
         let labels: [[UInt8]] = name.split(separator: ".").map { [UInt8($0.utf8.count)] + Array($0.utf8) }
-        let content = labels.joined() + [0]
-        // The question's name, CNAME, IN, 60 seconds.
-        let record: [UInt8] = [0xC0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, UInt8(content.count)] + content
-        return Data([0, 0, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]) + question + record
+        // CNAME
+        return message([Self.record(5, labels.joined() + [0])])
+    }
+
+    /// For the question's name and 60 seconds.
+    private static func record(_ type: UInt8, _ content: [UInt8]) -> [UInt8] {
+        [0xC0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, UInt8(content.count)] + content
+    }
+
+    private func message(_ records: [[UInt8]]) -> Data {
+        var message = Data([0, 0, 0x81, 0x80, 0, 1, 0, UInt8(records.count), 0, 0, 0, 0])
+        message.append(question)
+        for record in records { message.append(contentsOf: record) }
+        return message
     }
 }
