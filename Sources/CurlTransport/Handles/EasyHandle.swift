@@ -48,7 +48,10 @@ package final class EasyHandle {
     /// Whether the last connection on which the request's body was to be sent speaks HTTP/2; known before any response.
     package var uploadsOverHTTP2: Bool { http2Input.isUpload }
 
-    package var info: TransferInfo { TransferInfo(handle: handle) }
+    /// Whether the request was about to be sent, once or more often. A libcurl that doesn't report that says when it was by its times alone.
+    private var hasBegunRequest = !CurlLibrary.reportsConnections
+
+    package var info: TransferInfo { TransferInfo(handle: handle, hasBegunRequest: hasBegunRequest) }
     package var phase: TransferPhase { TransferPhase(of: self) }
 
     /// nil if libcurl is out of memory.
@@ -170,6 +173,7 @@ package final class EasyHandle {
     // MARK: - Callbacks, within libcurl
 
     func connected(fromPort localPort: Int) {
+        hasBegunRequest = true
         let connectCount = info.long(CURLINFO_NUM_CONNECTS)
         tunnelResponse.ends(at: connectCount)
         if traits.sendsBody { http2Input.isUpload = sharing.isMultiplexed(info.negotiatedProtocol) }

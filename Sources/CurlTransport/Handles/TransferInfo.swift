@@ -4,6 +4,8 @@ import CCurlNetworkingLibcurl
 /// https://curl.se/libcurl/c/curl_easy_getinfo.html
 package struct TransferInfo {
     let handle: UnsafeMutableRawPointer
+    /// Whether the request was about to be sent, or may have been.
+    let hasBegunRequest: Bool
 
     // MARK: - By libcurl's names
 
@@ -60,8 +62,15 @@ package struct TransferInfo {
 
     // MARK: - Progress
 
+    /// When a request got to `stage`, in microseconds since the transfer began; 0 if it didn't. If a transfer ends before its request, libcurl
+    /// sets these times all the same (8.21; not 8.14).
+    func requestTime(_ stage: CURLINFO) -> Int64 { hasBegunRequest ? offset(stage) : 0 }
+
     /// Whether libcurl has begun to send the request.
-    var hasSentHead: Bool { offset(CURLINFO_PRETRANSFER_TIME_T) > 0 }
+    var hasSentHead: Bool { requestTime(CURLINFO_PRETRANSFER_TIME_T) > 0 }
+
+    /// Whether libcurl has begun to receive the response, or to send the request's body.
+    var hasResponse: Bool { requestTime(CURLINFO_STARTTRANSFER_TIME_T) > 0 }
 
     /// Whether what arrives on the transfer's connection may be for it: an FTP session's replies come before what libcurl calls the request.
     var mayReceive: Bool { hasSentHead || speaksFTP }

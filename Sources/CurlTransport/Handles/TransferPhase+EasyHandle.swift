@@ -5,9 +5,9 @@ extension TransferPhase {
     /// to send a body.
     init(of easy: EasyHandle) {
         let mayReceive = !easy.traits.sendsBody || easy.info.long(CURLINFO_RESPONSE_CODE) >= 200
-        if mayReceive, easy.info.offset(CURLINFO_STARTTRANSFER_TIME_T) > 0 {
+        if mayReceive, easy.info.hasResponse {
             self = .receiving
-        } else if easy.info.offset(CURLINFO_PRETRANSFER_TIME_T) > 0 {
+        } else if easy.info.hasSentHead {
             self = Self.hasSentRequest(easy) ? .receiving : .sending
         } else if easy.info.offset(CURLINFO_CONNECT_TIME_T) > 0 {
             self = Self.awaitsTunnel(easy) ? .connecting : .securing

@@ -67,23 +67,22 @@ extension TransferInfo {
     }
 
     private func readTimes(into statistics: inout TransferStatistics) {
-        statistics.nameLookedUp = time(CURLINFO_NAMELOOKUP_TIME_T)
-        statistics.connected = time(CURLINFO_CONNECT_TIME_T)
-        statistics.secured = time(CURLINFO_APPCONNECT_TIME_T)
-        statistics.requestStarted = time(CURLINFO_PRETRANSFER_TIME_T)
+        statistics.nameLookedUp = time(offset(CURLINFO_NAMELOOKUP_TIME_T))
+        statistics.connected = time(offset(CURLINFO_CONNECT_TIME_T))
+        statistics.secured = time(offset(CURLINFO_APPCONNECT_TIME_T))
+        statistics.requestStarted = time(requestTime(CURLINFO_PRETRANSFER_TIME_T))
         if CurlLibrary.reportsRequestSent {
-            statistics.requestSent = time(CURLINFO(UInt32(CLIBCURL_INFO_POSTTRANSFER_TIME_T)))
+            statistics.requestSent = time(requestTime(CURLINFO(UInt32(CLIBCURL_INFO_POSTTRANSFER_TIME_T))))
             // libcurl notes the start after the first send, which may have sent the whole request.
             statistics.requestStarted = [statistics.requestStarted, statistics.requestSent].compactMap(\.self).min()
         }
-        statistics.responseStarted = time(CURLINFO_STARTTRANSFER_TIME_T)
-        statistics.total = time(CURLINFO_TOTAL_TIME_T) ?? .zero
+        statistics.responseStarted = time(requestTime(CURLINFO_STARTTRANSFER_TIME_T))
+        statistics.total = time(offset(CURLINFO_TOTAL_TIME_T)) ?? .zero
     }
 
     /// libcurl counts microseconds; 0 means that the transfer didn't get that far.
-    private func time(_ which: CURLINFO) -> Duration? {
-        let microseconds = offset(which)
-        return microseconds > 0 ? .microseconds(microseconds) : nil
+    private func time(_ microseconds: Int64) -> Duration? {
+        microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
     /// For a Unix socket libcurl returns part of the path, and the URL's port; neither is an address.
