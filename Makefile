@@ -14,7 +14,7 @@ run-tests = $(SWIFT) test $(FLAGS) $(1) --filter $(LOGIC) && $(SWIFT) test $(FLA
 # The toolchain's own DocC, beside its compiler.
 DOCC = $(dir $(shell readlink -f $$(command -v $(SWIFT))))docc
 
-.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm stream-storm test-curl-backports test-deployment measure-deployment measure-build lint format \
+.PHONY: help demo test test-loops test-tsan test-asan soak storm websocket-storm stream-storm test-curl-backports test-curl-newest test-deployment measure-deployment measure-build lint format \
 	bench cost parity fuzz faults load sbom docs setup-build setup-test setup-deployment clean
 
 ## Lists the targets.
@@ -92,7 +92,13 @@ sbom: setup-build
 
 ## The tests with the libcurl of Debian's backports: TEST="--filter Redirect" and the like.
 test-curl-backports: setup-test
-	.ci/test-curl-backports $(TEST)
+	.ci/test-curl backports $(TEST)
+
+## The tests with the newest libcurl, built from Debian's sources: TEST as above.
+test-curl-newest: setup-test
+	@.ci/install gcc make libc6-dev xz-utils zlib1g-dev libssl-dev libkrb5-dev libnghttp2-dev libbrotli-dev libzstd-dev libidn2-dev \
+		libpsl-dev
+	.ci/test-curl newest $(TEST)
 
 ## Tests release builds in bare Debian roots with only what the documentation names. For root.
 test-deployment: setup-deployment

@@ -294,7 +294,7 @@ struct FTPTests {
         let session = try trustingSession {
             $0.curl.trace = .init { task, event in
                 // Data connections are never used again.
-                if event.text.contains("e-using existing") { reusing.update { $0.append(task.taskIdentifier) } }
+                if event.text.contains("using existing") { reusing.update { $0.append(task.taskIdentifier) } }
             }
         }
         defer { session.invalidateAndCancel() }
