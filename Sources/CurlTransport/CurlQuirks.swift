@@ -51,6 +51,10 @@ package struct CurlQuirks: Sendable, Equatable {
     /// (https://github.com/curl/curl/pull/12913); not seen with 8.14.
     package var missesFTPEvents: Bool
 
+    /// Shakes hands for an FTP server's data connection without regard to the limit for connecting; and without any limit, it doesn't wait
+    /// for the server either, but asks again and again. Seen with 8.21; not with 8.14.
+    var forgetsFTPHandshakeLimit: Bool
+
     /// Never frees the bytes it holds of a paused transfer's body if the transfer ends while others share its connection. Seen with 7.88.1;
     /// since 8.7 a writer holds those bytes, and frees them.
     var leaksPausedBytes: Bool
@@ -67,6 +71,7 @@ package struct CurlQuirks: Sendable, Equatable {
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)
         looksThroughConnections = version >= CurlVersion(7, 72)
         missesFTPEvents = version < CurlVersion(8, 7)
+        forgetsFTPHandshakeLimit = version >= CurlVersion(8, 15)
         leaksPausedBytes = version < CurlVersion(8, 7)
     }
 

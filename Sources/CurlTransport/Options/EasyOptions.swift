@@ -81,6 +81,8 @@ struct TransferTraits {
     private(set) var opensChannel = false
     /// Whether names are looked up over HTTPS.
     var asksResolver = false
+    /// Whether the program has limited the transfer's time itself.
+    var hasTimeLimit = false
 
     /// Those of a handle that isn't configured.
     init() {}

@@ -38,7 +38,23 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// Called when the server replies. Within libcurl, which counts from the transfer's start.
     package func noteReply(to easy: EasyHandle) {
         guard isSecure else { return }
-        try? easy.setConnectTimeout(.microseconds(easy.info.offset(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
+        try? limitHandshake(of: easy, to: .microseconds(easy.info.offset(CURLINFO_TOTAL_TIME_T)) + handshakeTimeout)
+    }
+
+    /// Called when libcurl has returned after a reply, and has shaken hands if it was to.
+    package func replySettled(of easy: EasyHandle) {
+        guard isSecure, Self.limitsWholeTransfer(easy) else { return }
+        try? easy.set(CURLOPT_TIMEOUT_MS, 0)
+    }
+
+    private func limitHandshake(of easy: EasyHandle, to limit: Duration) throws(TransferFailure) {
+        try easy.setConnectTimeout(limit)
+        if Self.limitsWholeTransfer(easy) { try easy.set(CURLOPT_TIMEOUT_MS, limit.count(of: .milliseconds(1))) }
+    }
+
+    /// Whether a handshake is limited as the whole transfer would be, until libcurl returns: see `CurlQuirks.forgetsFTPHandshakeLimit`.
+    private static func limitsWholeTransfer(_ easy: EasyHandle) -> Bool {
+        CurlQuirks.current.forgetsFTPHandshakeLimit && !easy.traits.hasTimeLimit
     }
 
     /// Whether the transfer fetches a file, byte for byte: the length of a listing, or of text whose line breaks are converted, isn't known
@@ -69,7 +85,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         // Otherwise libcurl continues in clear text if the server refuses to protect the data.
         if isSecure {
             try easy.set(CURLOPT_USE_SSL, CLIBCURL_USESSL_ALL)
-            try easy.setConnectTimeout(handshakeTimeout)
+            try limitHandshake(of: easy, to: handshakeTimeout)
         }
         easy.tls.hasSecureServer = isSecure
         switch direction {

@@ -49,6 +49,8 @@ package struct NamedOption: Sendable {
 
     var limitsRate: Bool { option == CURLOPT_MAX_RECV_SPEED_LARGE || option == CURLOPT_MAX_SEND_SPEED_LARGE }
 
+    var limitsTime: Bool { option == CURLOPT_TIMEOUT || option == CURLOPT_TIMEOUT_MS }
+
     /// Every option of this libcurl, without aliases.
     package static var all: [NamedOption] {
         var options: [NamedOption] = []
@@ -70,6 +72,7 @@ extension EasyHandle {
             maximumRates.set(option, to: number)
             http2Input.isLimited = !maximumRates.isEmpty
         }
+        if option.limitsTime { traits.hasTimeLimit = number > 0 }
         // A resumed session was verified earlier, so the delegate wouldn't be asked.
         if option.name == "SSL_SESSIONID_CACHE", tls.inquiry != nil { return }
         switch option.kind {

@@ -39,6 +39,13 @@ struct CurlQuirksTests {
                 "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused",
             ]
         ),
+        (
+            CurlVersion(8, 21),
+            [
+                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsFTPHandshakeLimit",
+                "forgetsWaiting", "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused",
+            ]
+        ),
     ]
 
     @Test("Each version of libcurl has its own quirks", arguments: versions)

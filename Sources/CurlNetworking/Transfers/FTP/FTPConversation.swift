@@ -184,6 +184,7 @@ extension FTPConversation: TransferHandler {
     }
 
     func transferSettled() {
+        if let easy { options.replySettled(of: easy) }
         applyPause()
         pipe.wake()
     }
