@@ -22,6 +22,10 @@ final class ReplayStep: Step, @unchecked Sendable {
         guard ending.error != nil else { return .pass }
         let mayBeRepeated = ReplayPolicy.mayBeRepeated(request.httpMethod ?? "GET")
         let returnsToHTTP2 = noteVersion(after: ending, context)
+        // A server that speaks only HTTP/2 refuses the handshake, and so has seen nothing of the request.
+        if returnsToHTTP2, ConnectivityPolicy.isBeforeRequest(ending.phase), context.budget.spendReplay() {
+            return .again
+        }
         let next: ConnectionChoice
         switch (ending.loss, connection) {
         case (_, .any) where returnsToHTTP2 && mayBeRepeated: next = .any

@@ -52,6 +52,31 @@ struct ReplayStepTests {
         #expect(step.end(ending(.response), of: request, rig).isPass)
     }
 
+    @Test(
+        "An upload that was kept off HTTP/2, and for which the server refused the handshake, goes out once more",
+        arguments: ["POST", "PUT"],
+        [false, true]
+    )
+    func refusedHandshake(method: String, isRepeated: Bool) throws {
+        let upload = try Sample.request("http://example.com/", method)
+        if isRepeated { _ = step.end(ending(.response), of: upload, rig) }
+        let ticket = try #require(rig.ticket)
+        ticket.isKeptOffHTTP2 = true
+        let refusal = URLError(.secureConnectionFailed).with(phase: .securing)
+        #expect(step.end(ending(.none, refusal), of: upload, rig).isAgain)
+        ticket.isKeptOffHTTP2 = false
+        #expect(step.end(ending(.none, refusal), of: upload, rig).isPass)
+    }
+
+    @Test("An upload that was kept off HTTP/2, and got no answer, goes out once more if it may")
+    func silence() throws {
+        try #require(rig.ticket).isKeptOffHTTP2 = true
+        let lost = URLError(.networkConnectionLost).with(phase: .receiving)
+        let post = try Sample.request("http://example.com/", "POST")
+        #expect(step.end(ending(.none, lost), of: post, rig).isPass)
+        #expect(step.end(ending(.none, lost), of: request, rig).next == request)
+    }
+
     @Test("Any other failure, and every success, is the next step's")
     func others() {
         #expect(step.end(ending(.none), of: request, rig).isPass)
