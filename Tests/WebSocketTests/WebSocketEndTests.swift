@@ -281,6 +281,25 @@ struct WebSocketEndTests {
         #expect(task.closeCode == .abnormalClosure)
     }
 
+    @Test("A handler that cancels the task because its call has failed doesn't change the task's error")
+    func cancelledAfterFailure() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .received = event { return [.close] }
+            return []
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.receive { _ in task.cancel() }
+        task.sendPing { _ in }
+        task.resume()
+        let events = try await delegate.completion()
+        #expect(events.last == .completed(.networkConnectionLost))
+        #expect((task.error as? URLError)?.code == .networkConnectionLost)
+    }
+
     @Test("Cancelling says good-bye, and completes at once", arguments: [true, false])
     func cancel(isOpen: Bool) async throws {
         let frames = Watched<[Frame]>([])

@@ -84,6 +84,10 @@ extension Consumer {
         if case .webSocket(let exchange) = self { exchange } else { nil }
     }
 
+    /// Whether a failure of the task fails the program's waiting calls first: their handlers may cancel the task, which ends with the same
+    /// error.
+    var failsInCalls: Bool { webSocket != nil || port != nil }
+
     /// The URL as errors show it to the program.
     func shown(_ url: URL) -> URL {
         if case .webSocket(let exchange) = self { exchange.shown(url) } else { url }

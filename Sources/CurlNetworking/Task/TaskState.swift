@@ -219,7 +219,7 @@ struct TaskState: ~Copyable {
         let wasCancelled = machine.complete()
         var result = outcome ?? .delivered
         var unwanted: DownloadedFile?
-        if wasCancelled, result.error?.code != .cancelled {
+        if wasCancelled, result.error == nil || !consumer.failsInCalls, result.error?.code != .cancelled {
             if case .file(let file) = result { unwanted = file }
             let cancellation = URLError.cancelled(currentRequest?.url.map(consumer.shown))
             // A failure's partial file stays, so its owner must learn of it.

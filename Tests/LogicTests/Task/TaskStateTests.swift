@@ -102,6 +102,19 @@ struct TaskStateTests {
         #expect(state.outcome?.error?.code == .cancelled)
     }
 
+    @Test(
+        "A task that is cancelled after its failure ends as cancelled, unless calls have failed before it",
+        arguments: [true, false]
+    )
+    func cancelledAfterFailure(isStream: Bool) {
+        let failure = Outcome.failure(URLError(.networkConnectionLost))
+        var state = Self.state(isStream ? .stream(StreamPort()) : .delegate, failure)
+        let isCancelled = state.machine.cancel(.discardingBody)
+        let steps = state.end(tellsMetrics: false)
+        #expect(isCancelled && Self.names(steps) == ["result"])
+        #expect(state.outcome?.error?.code == (isStream ? .networkConnectionLost : .cancelled))
+    }
+
     @Test("Streams that were captured are the last that is told of a task")
     func captured() {
         let port = StreamPort()
