@@ -300,6 +300,22 @@ struct WebSocketEndTests {
         #expect((task.error as? URLError)?.code == .networkConnectionLost)
     }
 
+    @Test("A handler that cancels the task after the server's close doesn't change the task's success")
+    func cancelledAfterClose() async throws {
+        let server = try LoopbackServer.forWebSockets { event in
+            if case .opened = event { [.frame(.close(1000)), .close] } else { [] }
+        }
+        defer { server.stop() }
+        let delegate = WebSocketDelegate()
+        let session = URLSession.forTest(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.receive { _ in task.cancel() }
+        task.resume()
+        #expect(try await delegate.completion() == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+        #expect(task.error == nil)
+    }
+
     @Test("Cancelling says good-bye, and completes at once", arguments: [true, false])
     func cancel(isOpen: Bool) async throws {
         let frames = Watched<[Frame]>([])

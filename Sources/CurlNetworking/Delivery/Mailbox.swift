@@ -71,6 +71,8 @@ struct Mailbox {
     private var completionHolds = 0
 
     private var isProgressDue = false
+    /// Whether the delegate hears, or has heard, how the web socket was closed, and so that the task succeeds.
+    private(set) var hasToldOfClose = false
 
     var isAwaitingAnswer: Bool { state == .awaitingAnswer }
 
@@ -234,7 +236,9 @@ struct Mailbox {
             return message
         }
         if let piece = nextOfBody() { return piece }
-        return hasDueLastMessage ? lastMessages.popFirst() : endDelivery()
+        guard hasDueLastMessage, let message = lastMessages.popFirst() else { return endDelivery() }
+        if case .event(.closedWebSocket) = message { hasToldOfClose = true }
+        return message
     }
 
     private mutating func nextOfBody() -> Message? {

@@ -219,7 +219,8 @@ struct TaskState: ~Copyable {
         let wasCancelled = machine.complete()
         var result = outcome ?? .delivered
         var unwanted: DownloadedFile?
-        if wasCancelled, result.error == nil || !consumer.failsInCalls, result.error?.code != .cancelled {
+        let isKnown = result.error == nil ? mailbox.hasToldOfClose : consumer.failsInCalls
+        if wasCancelled, !isKnown, result.error?.code != .cancelled {
             if case .file(let file) = result { unwanted = file }
             let cancellation = URLError.cancelled(currentRequest?.url.map(consumer.shown))
             // A failure's partial file stays, so its owner must learn of it.
