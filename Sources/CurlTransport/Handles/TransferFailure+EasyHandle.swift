@@ -22,6 +22,13 @@ extension TransferFailure {
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
         if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver() }
+        if let socket = easy.traits.unixSocket, code == CURLE_COULDNT_CONNECT { note(socket) }
+    }
+
+    /// libcurl's text names the URL's host, and a port, to neither of which anything was sent.
+    private mutating func note(_ socket: NameSettings.UnixSocket) {
+        text = "Failed to connect to the Unix socket \(socket)"
+        if systemErrno != 0 { text += ": \(SystemError(code: systemErrno))" }
     }
 
     /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4

@@ -83,6 +83,8 @@ struct TransferTraits {
     var asksResolver = false
     /// Whether the program has limited the transfer's time itself.
     var hasTimeLimit = false
+    /// nil if the transfer connects to a host and port.
+    var unixSocket: NameSettings.UnixSocket?
 
     /// Those of a handle that isn't configured.
     init() {}

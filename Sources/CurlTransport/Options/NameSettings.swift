@@ -7,10 +7,17 @@ package struct NameSettings: ConnectionSettings, Equatable {
         case v4, v6
     }
 
-    package enum UnixSocket: Sendable, Hashable {
+    package enum UnixSocket: Sendable, Hashable, CustomStringConvertible {
         case path(String)
         /// In Linux's abstract namespace; without the leading NUL.
         case abstract(String)
+
+        package var description: String {
+            switch self {
+            case .path(let path): path
+            case .abstract(let name): "@\(name)"
+            }
+        }
     }
 
     package enum LocalEnd: Sendable, Hashable {
@@ -48,6 +55,7 @@ package struct NameSettings: ConnectionSettings, Equatable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         if let unixSocket {
+            easy.traits.unixSocket = unixSocket
             switch unixSocket {
             case .path(let path): try easy.set(CURLOPT_UNIX_SOCKET_PATH, path)
             case .abstract(let name): try easy.set(CURLOPT_ABSTRACT_UNIX_SOCKET, name)

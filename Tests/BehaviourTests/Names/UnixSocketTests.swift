@@ -294,6 +294,21 @@ struct UnixSocketTests {
         #expect(result.error?.failingURL?.absoluteString == text)
     }
 
+    @Test("The error about a socket that isn't there names the socket, and neither host nor port")
+    func nobodyNamed() async throws {
+        let (missing, abstract) = (path("nobody"), "CurlNetworking \(UUID().uuidString)")
+        let named = [
+            (CurlOptions.UnixSocket.path(missing), "\(missing): No such file or directory"),
+            (.abstract(abstract), "@\(abstract): Connection refused"),
+        ]
+        for (socket, description) in named {
+            let session = URLSession.forTest { $0.curl.names.unixSocket = socket }
+            defer { session.invalidateAndCancel() }
+            let error = await session.load(try #require(URL(string: "http://docker/info"))).error
+            #expect(error?.localizedDescription == "Failed to connect to the Unix socket \(description)")
+        }
+    }
+
     @Test("A URL whose host is no socket is a bad one", arguments: ["localhost", "%2Fa:80", "%40", "a%2Fb"])
     func badURL(host: String) async throws {
         guard let url = URL(string: "http+unix://\(host)/") else { return }
