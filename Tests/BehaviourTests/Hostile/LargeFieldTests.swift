@@ -15,6 +15,17 @@ struct LargeFieldTests {
         let result = await rig.session.load(URLRequest(rig.url("/")))
         #expect(result.error?.code == (length > 100 * 1024 ? .badServerResponse : nil))
         #expect(result.response?.value(forHTTPHeaderField: "X-Long") == (length > 100 * 1024 ? nil : value))
+        if let error = result.error { #expect(!error.localizedDescription.contains("memory")) }
+    }
+
+    @Test("A response with a line of more than 4 KiB in its trailers is a bad one", arguments: [4000, 5000, 200_000])
+    func trailer(length: Int) async throws {
+        let value = String(repeating: "x", count: length)
+        let rig = try Rig { _ in .chunked(["hello"], trailers: ["X-Long": value]) }
+        defer { rig.stop() }
+        let result = await rig.session.load(URLRequest(rig.url("/")))
+        #expect(result.error?.code == (length > 4096 ? .badServerResponse : nil))
+        if let error = result.error { #expect(error.localizedDescription.contains("too long")) }
     }
 
     @Test("A URL that is too long for libcurl is a bad one, and nothing is sent", arguments: [1_100_000, 8_100_000])

@@ -94,25 +94,33 @@ enum ErrorTable {
         case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (.recvError, _) where blamesServer(failure.text) || failure.isOfLargeHTTP2Head: .badServerResponse
-        // libcurl lacks memory for its transfers, whatever they have received.
-        case (.outOfMemory, ENOMEM): .unknown
-        // libcurl before 8, for a field that is too large.
-        case (.outOfMemory, _) where failure.phase == .receiving: .badServerResponse
-        case _ where isOfUnkeptField(failure): .badServerResponse
+        case _ where isOfUnkeptField(failure) || isOfLargeLine(failure): .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }
     }
 
     /// What went wrong: libcurl's text, unless that blames the wrong side.
     static func description(of failure: TransferFailure) -> String {
-        guard isOfUnkeptField(failure) else { return failure.text }
-        return "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
+        if isOfUnkeptField(failure) {
+            return
+                "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
+        }
+        if isOfLargeLine(failure) { return "A line of the response's head or trailers is too long for libcurl." }
+        return failure.text
     }
 
     /// Also libcurl's code for a field that it can't keep: the first of a response if it begins with a space (before libcurl 8), and, in
     /// the trailers after chunks, a line without a colon.
     private static func isOfUnkeptField(_ failure: TransferFailure) -> Bool {
         failure.code == .badFunctionArgument && failure.phase == .receiving
+    }
+
+    /// libcurl reports a lack of memory if a line of a head (before libcurl 8) has more than 100 KiB, or one of the trailers after chunks
+    /// more than 4 KiB. ENOMEM is a real one, whatever had been received.
+    private static func isOfLargeLine(_ failure: TransferFailure) -> Bool {
+        guard failure.phase == .receiving, failure.systemErrno != ENOMEM else { return false }
+        return failure.code == .outOfMemory
+            || failure.code == .recvError && failure.text.hasPrefix("Out of memory in chunk")
     }
 
     private static func hasBegun(_ failure: TransferFailure) -> Bool {

@@ -121,6 +121,22 @@ struct ErrorTableTests {
         #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM)) == .unknown)
     }
 
+    @Test("The description of a line too long for libcurl blames the server, and that of a lack of memory doesn't")
+    func largeLineDescription() {
+        let ofLargeLines = [
+            Self.failure(.outOfMemory, text: "Out of memory"),
+            Self.failure(.recvError, text: "Out of memory in chunked-encoding"),
+        ]
+        for failure in ofLargeLines {
+            let error = URLError(failure, url: nil)
+            #expect(error.code == .badServerResponse)
+            #expect(error.localizedDescription.contains("too long"))
+            #expect(error.userInfo[CurlErrorKey.text] as? String == failure.text)
+        }
+        let lack = URLError(Self.failure(.outOfMemory, errno: ENOMEM, text: "Out of memory"), url: nil)
+        #expect(lack.localizedDescription == "Out of memory")
+    }
+
     @Test("A field that libcurl can't keep is the server's fault, and a wrong argument isn't")
     func unkeptField() {
         #expect(ErrorTable.code(for: Self.failure(.badFunctionArgument)) == .badServerResponse)
