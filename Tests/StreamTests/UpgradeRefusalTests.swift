@@ -14,6 +14,7 @@ struct UpgradeRefusalTests {
         let fields: [String: String]
         let body: Data?
         let error: URLError.Code?
+        let phase: String?
         let received: Int64
     }
 
@@ -41,6 +42,7 @@ struct UpgradeRefusalTests {
             fields: fields,
             body: delegate.body(of: task),
             error: error?.code,
+            phase: error?.phase,
             received: task.countOfBytesReceived
         )
     }

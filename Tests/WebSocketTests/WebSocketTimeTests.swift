@@ -83,8 +83,23 @@ struct WebSocketTimeTests {
         defer { session.invalidateAndCancel() }
         let task = session.webSocketTask(with: server.webSocketURL())
         task.resume()
-        #expect(await task.receiveError()?.code == .timedOut)
+        let error = await task.receiveError()
+        #expect(error?.code == .timedOut)
+        #expect(error?.phase == "receiving", "the request was sent")
         try await server.waitUntilNoConnections()
+    }
+
+    @Test("A server that closes without an answer to the handshake is told of as one whose answer was awaited")
+    func noAnswer() async throws {
+        let server = try LoopbackServer { _ in .fault(.beforeAnyByte) }
+        defer { server.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let task = session.webSocketTask(with: server.webSocketURL())
+        task.resume()
+        let error = await task.receiveError()
+        #expect(error?.code == .networkConnectionLost)
+        #expect(error?.phase == "receiving")
     }
 
     @Test("A server that doesn't answer the close frame in time fails the task, which isn't told that it has closed")

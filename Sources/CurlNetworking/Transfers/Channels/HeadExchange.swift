@@ -26,7 +26,13 @@ final class HeadExchange {
     /// The head of the response; nil while it is incomplete.
     var head: ResponseHead? { ending.head }
 
+    /// The phase while the channel is being opened.
     var phase: TransferPhase { channel?.phase ?? .preparing }
+
+    /// The phase while the response's head is awaited. `hasWritten`: whether all of the request has been passed to the channel.
+    func phase(hasWritten: Bool) -> TransferPhase {
+        hasWritten && channel?.unsentCount == 0 ? .receiving : .sending
+    }
 
     func noteActivity() {
         activity = loop.now

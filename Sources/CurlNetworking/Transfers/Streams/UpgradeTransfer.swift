@@ -121,7 +121,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
     var phase: TransferPhase {
         switch state {
         case .idle, .connecting: heads.phase
-        case .awaitingResponse, .sendingRest: .sending
+        case .awaitingResponse, .sendingRest: heads.phase(hasWritten: sending.isComplete)
         case .open(let connection): connection.phase
         case .held, .switched, .receiving, .over: .receiving
         }

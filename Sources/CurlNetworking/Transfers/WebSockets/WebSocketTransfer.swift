@@ -91,7 +91,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     var phase: TransferPhase {
         switch state {
         case .idle, .connecting: heads.phase
-        case .awaitingResponse: .sending
+        case .awaitingResponse: heads.phase(hasWritten: true)
         case .answered, .opening, .open, .ended, .over: .receiving
         }
     }
@@ -243,7 +243,7 @@ final class WebSocketTransfer: Transfer, ChannelDelegate {
     }
 
     private func fail(_ error: URLError) {
-        finish(error.with(phase: heads.head == nil ? .sending : .receiving))
+        finish(error.with(phase: phase))
     }
 
     /// Makes the last report.
