@@ -154,6 +154,12 @@ struct UpgradeRefusalTests {
         try await compare { _ in .fault(Self.mistakes[index]) }
     }
 
+    @Test("Bytes that begin no response, and no line that ends, are the same error as without the field")
+    func otherProtocol() async throws {
+        // What a server of TLS answers to a request without it.
+        try await compare { _ in .raw([.bytes(Data([0x15, 3, 1, 0, 2, 2, 0x46])), .close]) }
+    }
+
     @Test("Bodies in either direction are what they were, and so is an echo of them", arguments: ["POST", "PUT"])
     func uploads(_ method: String) async throws {
         try await compare(method, body: GeneratedBody.bytes(seed: 3, range: 0..<300_000)) { .data($0.body) }

@@ -33,16 +33,22 @@ struct HeadReader {
         }
         line.append(contentsOf: input)
         input = UnsafeRawBufferPointer(rebasing: input.suffix(0))
+        guard isOfResponse else { return .unparsable }
         return line.count > Self.longestLine ? .malformed : .incomplete
     }
 
     private mutating func consumeLine() -> HeadParser.Event {
         defer { line.removeAll(keepingCapacity: true) }
         size += line.count
-        // A peer that doesn't speak HTTP/1 may never send an empty line.
-        if case .statusLine = expected, !Self.versions.contains(where: { line.starts(with: $0) }) { return .unparsable }
+        guard isOfResponse else { return .unparsable }
         guard !line.contains(0), advance() else { return .malformed }
         return line.withUnsafeBytes { parser.consume(lines: $0) }
+    }
+
+    /// Whether what there is of the line may be a response's. A peer that doesn't speak HTTP/1 may never end its line.
+    private var isOfResponse: Bool {
+        guard case .statusLine = expected else { return true }
+        return Self.versions.contains { zip(line, $0).allSatisfy(==) }
     }
 
     private static let versions = ["HTTP/1.1 ".utf8, "HTTP/1.0 ".utf8]

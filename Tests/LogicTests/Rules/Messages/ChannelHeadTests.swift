@@ -72,6 +72,19 @@ struct ChannelHeadTests {
     }
 
     @Test(
+        "Bytes that can't begin a response are told before their line ends",
+        arguments: ["\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "h", "HTTP/2", "HTTP/1.1x", "HTTP/1.1 103 Early\r\n\r\nGET"]
+    )
+    func garbageWithoutEnd(_ text: String) {
+        for size in [1, .max] { #expect(read(text, size: size).0 == .unparsable) }
+    }
+
+    @Test("The beginning of a status line may still become one", arguments: ["H", "HTTP/1.", "HTTP/1.0", "HTTP/1.1 "])
+    func beginning(_ text: String) {
+        for size in [1, .max] { #expect(read(text, size: size).0 == .incomplete) }
+    }
+
+    @Test(
         "A head that libcurl refuses is refused",
         arguments: [
             "HTTP/1.1 200 O\0K\r\n", "HTTP/1.1 200 OK\r\nA: b\0c\r\n", "HTTP/1.1 200 OK\r\nA\0: b\r\n",
