@@ -110,8 +110,9 @@ extension CurlOptions {
         case automatic
         /// HTTP/1.1.
         case http1
-        /// Without TLS, HTTP/2 without negotiation (RFC 9113 §3.3): the task fails if the server doesn't speak it. With TLS, or through an
-        /// HTTP proxy that forwards requests instead of tunnelling them, the same as ``automatic``. Needs a libcurl with HTTP/2.
+        /// Without TLS, HTTP/2 without negotiation (RFC 9113 §3.3): the task fails with `URLError.networkConnectionLost` if the server
+        /// doesn't speak it. With TLS, or through an HTTP proxy that forwards requests instead of tunnelling them, the same as
+        /// ``automatic``. Needs a libcurl with HTTP/2.
         case http2PriorKnowledge
         /// With TLS, HTTP/3, or an older version if the server doesn't speak it; without TLS the same as ``automatic``. Needs a libcurl
         /// with HTTP/3.
