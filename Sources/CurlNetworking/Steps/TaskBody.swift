@@ -127,9 +127,11 @@ struct TaskBody: Sendable {
         case .data(let data) where isKept(by: request, after: redirects): return DataBody(data)
         case .request, .data, .file, .stream: break
         }
-        if let data = request.httpBody { return DataBody(data) }
+        let method = request.httpMethod ?? "GET"
+        // The stock module doesn't send the length of a GET's or HEAD's empty body either.
+        if let data = request.httpBody, !data.isEmpty || !["GET", "HEAD"].contains(method) { return DataBody(data) }
         // Methods that imply a body send the length of an empty one (RFC 9110 §8.6).
-        return ["POST", "PUT", "PATCH"].contains(request.httpMethod ?? "") ? DataBody(Data()) : nil
+        return ["POST", "PUT", "PATCH"].contains(method) ? DataBody(Data()) : nil
     }
 
     private func makeRest(

@@ -156,6 +156,16 @@ struct FTPTests {
         #expect(try Data(contentsOf: server.file(name)) == Data())
     }
 
+    @Test("A GET whose httpBody is empty reads the file, and stores nothing in its place")
+    func emptyBody() async throws {
+        let content = Data("hello".utf8)
+        try server.publish(name, content)
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(try await session.data(for: URLRequest(url, body: Data())).0 == content)
+        #expect(try Data(contentsOf: server.file(name)) == content)
+    }
+
     @Test("A paused download goes on where it was")
     func resuming() async throws {
         let length = 30_000_000

@@ -93,6 +93,17 @@ struct UploadDataTests {
         #expect(request.header("Transfer-Encoding") == nil)
     }
 
+    @Test("A GET or HEAD whose httpBody is empty sends none and no length", arguments: ["GET", "HEAD"])
+    func emptyWithoutLength(method: String) async throws {
+        let rig = try Rig { _ in .status(204) }
+        defer { rig.stop() }
+        _ = try await rig.session.data(for: URLRequest(rig.url("/"), method: method, body: Data()))
+        let request = rig.server.requests[0]
+        #expect(request.method == method)
+        #expect(request.header("Content-Length") == nil)
+        #expect(request.header("Transfer-Encoding") == nil)
+    }
+
     @Test("A POST's httpBody is a form unless the program says otherwise")
     func contentType() async throws {
         let rig = try Rig { .echo($0) }

@@ -140,4 +140,15 @@ struct UploadMethodTests {
         #expect(await rig.session.load(URLRequest(rig.url("/"), body: Data("a".utf8))).text == "2: a")
         #expect(await rig.session.load(URLRequest(rig.url("/"), body: Data("b".utf8))).text == "3: b")
     }
+
+    @Test("A GET whose httpBody is empty uses the cache like one without a body")
+    func cacheOfEmpty() async throws {
+        let rig = try Rig { .text("\($0.ordinal)").header("Cache-Control", "max-age=1000") }
+        defer { rig.stop() }
+        for body in [Data(), nil, Data()] {
+            var request = URLRequest(rig.url("/"))
+            request.httpBody = body
+            #expect(await rig.session.load(request).text == "1")
+        }
+    }
 }

@@ -94,7 +94,7 @@ struct CacheDemand: Equatable, Sendable {
         guard request.httpMethod ?? "GET" == "GET", let url = request.url, url.user(percentEncoded: true) == nil else {
             return false
         }
-        return request.httpBody == nil && request.httpBodyStream == nil
+        return !request.hasContent
     }
 
     private mutating func apply(_ fields: Fields) {

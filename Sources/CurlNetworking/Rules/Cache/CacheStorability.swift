@@ -73,8 +73,8 @@ enum CacheStorability {
 
     /// Whether a response with that status to `request` tells what a GET would get (RFC 9111 §4.3.5).
     static func describesGet(_ request: URLRequest, status: Int) -> Bool {
-        request.httpMethod == "HEAD" && status == 200 && request.httpBody == nil
-            && request.httpBodyStream == nil && request.value(forHTTPHeaderField: "Range") == nil
+        request.httpMethod == "HEAD" && status == 200 && !request.hasContent
+            && request.value(forHTTPHeaderField: "Range") == nil
     }
 
     /// The URLs that a response with `head` to an unsafe request for `url` invalidates: `url`, and others named in it on the same origin.

@@ -117,7 +117,7 @@ enum ResumePolicy {
 
     /// Whether resume data can hold all of a task's request: it has no place for a body.
     static func canRepeat(_ request: URLRequest) -> Bool {
-        request.httpBody?.isEmpty ?? true && request.httpBodyStream == nil
+        !request.hasContent
     }
 
     /// What to resume with later, once some of the body after `head` has arrived; nil if the download can't be resumed: the request, or the
