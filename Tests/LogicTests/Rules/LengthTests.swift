@@ -17,6 +17,29 @@ struct LengthTests {
         #expect(directives.contains("private"))
     }
 
+    /// Swift puts marks after a letter in order before it compares or hashes them.
+    private static let marks = String(repeating: "\u{345}\u{301}\u{323}\u{334}", count: 40_000)
+
+    @Test("Fields with long runs of marks are compared in time")
+    func fieldsWithMarks() {
+        let names = ["Content-Encoding", "Cache-Control", "Vary", "Content-Range", Self.marks]
+        let fields = HeaderFieldsTests.received(names.map { (Array($0.utf8), Array("a\(Self.marks)".utf8)) })
+        let head = ResponseHead(version: "HTTP/1.1", status: 206, fields: fields)
+        #expect(head.contentCoding == .none)
+        #expect(!CacheDirectives(head.combined("Cache-Control")).contains("no-store"))
+        #expect(CacheVariant.names(of: head) != ["*"])
+        #expect(head.contentRange == nil)
+        #expect(fields.combined.count == names.count)
+        #expect(SetCookieParser.parse("a=b; \(fields.value(at: 0)); Secure", now: Date())?.isSecure == true)
+    }
+
+    @Test("A challenge in which marks follow each other only once nothing is escaped is read without them")
+    func escapedMarks() {
+        let escaped = String(repeating: "\\\u{345}\\\u{301}\\\u{323}\\\u{334}", count: 20_000)
+        let challenges = AuthenticationField.challenges(in: ["Digest realm=\"\(escaped)\", nonce=\"n\""])
+        #expect(challenges == [AuthenticationField(scheme: "Digest", parameters: ["nonce": "n"])])
+    }
+
     @Test("A host longer than any name can be is refused, in whatever form it is written")
     func hosts() throws {
         for label in ["a.", ".", "A.", "%61.", "%C3%A4."] {

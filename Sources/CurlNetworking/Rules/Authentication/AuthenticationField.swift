@@ -96,9 +96,12 @@ private struct AuthenticationFieldParser {
         return String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    /// A token or quoted string; nil if there is neither.
+    /// A token or quoted string; nil if there is neither, or if Swift would take long to compare it once nothing is escaped.
     private mutating func takeValue() -> String? {
-        if next == UInt8(ascii: "\"") { return takeQuotedString() }
+        if next == UInt8(ascii: "\"") {
+            let text = takeQuotedString()
+            return text.hasTooManyMarks ? nil : text
+        }
         let token = takeToken()
         return token.isEmpty ? nil : token
     }

@@ -59,13 +59,14 @@ struct HeaderFields: Sendable, Equatable {
         places[places.count - 1].end = bytes.count
     }
 
-    /// Adds a name, or the value of the field whose name is at `name`, with spaces for what could end a line. Text that isn't UTF-8 is
-    /// taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves count, and are percent-encoded.
+    /// Adds a name, or the value of the field whose name is at `name`, with spaces for what could end a line. Text that isn't UTF-8, or would
+    /// take Swift long to compare, is taken for Latin-1, which HTTP/1 once used; in a field of `namesOfURLs`, the bytes themselves count, and
+    /// are percent-encoded.
     private mutating func add(_ received: UnsafeRawBufferPointer, toFieldNamed name: Range<Int>? = nil) {
         // Nearly all names and values are, and finding that out is quick.
         if received.isPlainASCII { return bytes.append(contentsOf: received) }
         let start = bytes.count
-        if String(validating: received, as: UTF8.self) != nil {
+        if let text = String(validating: received, as: UTF8.self), !text.hasTooManyMarks {
             bytes.append(contentsOf: received)
         } else if let name, Self.namesOfURLs.contains(where: text(name).isEqualIgnoringASCIICase(to:)) {
             for byte in received { byte < 0x80 ? bytes.append(byte) : addEncoded(byte) }

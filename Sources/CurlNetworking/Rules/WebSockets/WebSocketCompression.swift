@@ -81,7 +81,7 @@ struct WebSocketCompression: Equatable, Sendable {
 
     /// Without leading zeros.
     private static func windowBits(_ text: String) -> Int? {
-        (8...15).first { String($0) == text }
+        (8...15).first { String($0).hasSameBytes(as: text) }
     }
 }
 

@@ -5,7 +5,9 @@ import Testing
 
 @Suite("A response's fields")
 struct HeaderFieldsTests {
-    static func received(_ fields: (name: [UInt8], value: [UInt8])...) -> HeaderFields {
+    static func received(_ fields: (name: [UInt8], value: [UInt8])...) -> HeaderFields { received(fields) }
+
+    static func received(_ fields: [(name: [UInt8], value: [UInt8])]) -> HeaderFields {
         var received = HeaderFields()
         for field in fields {
             field.name.withUnsafeBytes { name in
@@ -25,6 +27,21 @@ struct HeaderFieldsTests {
         )
         #expect(fields.map(\.name) == ["Schlüssel", "X-A", "X-ä", ""])
         #expect(fields.map(\.value) == ["Größe", "Größe", "ä", ""])
+    }
+
+    @Test("More marks in a row than any language has count as Latin-1: as accents, they would take long to compare")
+    func marks() {
+        let most = "e" + String(repeating: "\u{301}", count: 30)
+        let more = most + "\u{301}"
+        let latin1 = "e" + String(repeating: "\u{CC}\u{81}", count: 31)
+        let fields = Self.received(
+            (Array("X-A".utf8), Array("\(most)a\(most)".utf8)),
+            (Array("X-A".utf8), Array(more.utf8)),
+            (Array(more.utf8), Array("b".utf8))
+        )
+        #expect(Array(fields.value(at: 0).utf8) == Array("\(most)a\(most)".utf8))
+        #expect(fields.value(at: 1) == latin1)
+        #expect(fields.name(at: 2) == latin1)
     }
 
     @Test("In a Location or Content-Location that isn't UTF-8, the bytes are percent-encoded, because a URL means them")
