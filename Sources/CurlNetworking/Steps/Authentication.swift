@@ -122,7 +122,7 @@ struct Authentication {
     /// By challenger, as a server can name another realm in each challenge, and would get the same password again and again.
     private var refusals: [Challenger: Refusals] = [:]
     /// The nonces of the newest challenge, one for each realm.
-    private var offeredNonces: Set<String> = []
+    private var offeredNonces: Set<ExactText> = []
     /// How many times in a row a new nonce was the only reason for another attempt.
     private var renewals = 0
 
@@ -183,7 +183,7 @@ struct Authentication {
 
     /// Whether the nonce alone may be why `sent` was challenged with `digest`: because the challenger says so, or because the nonce wasn't
     /// among `lastNonces`, those of its challenge before this one.
-    private static func isStale(_ sent: Sent, _ digest: DigestChallenge, _ lastNonces: Set<String>) -> Bool {
+    private static func isStale(_ sent: Sent, _ digest: DigestChallenge, _ lastNonces: Set<ExactText>) -> Bool {
         guard let nonce = sent.digest?.nonce, digest.nonce != nonce else { return false }
         return digest.isStale || !lastNonces.contains(nonce)
     }

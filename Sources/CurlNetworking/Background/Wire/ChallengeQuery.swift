@@ -73,7 +73,7 @@ struct ChallengeQuery: Codable, Sendable {
         var host: String
         var port: Int
         var scheme: String?
-        var realm: String?
+        var realm: ExactText?
         var method: String
         var isProxy: Bool
         var proxyType: String?
@@ -84,7 +84,7 @@ struct ChallengeQuery: Codable, Sendable {
             host: host,
             port: port,
             scheme: scheme,
-            realm: realm,
+            realm: realm.map { ExactText($0) },
             method: method,
             isProxy: isProxy,
             proxyType: proxyType

@@ -66,7 +66,7 @@ enum AuthenticationParty: Sendable, Hashable {
 struct AuthenticationOffer: Sendable, Equatable {
     var scheme: AuthenticationScheme
     /// nil if the challenge names none.
-    var realm: String?
+    var realm: ExactText?
     var digest: DigestChallenge?
 
     /// More realms of one scheme aren't offered.
@@ -81,8 +81,9 @@ struct AuthenticationOffer: Sendable, Equatable {
             let own = fields.filter { $0.scheme.isEqualIgnoringASCIICase(to: scheme.name) }
             let offers =
                 scheme == .digest
-                ? digests(own) : own.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"]) }
-            var realms: Set<String?> = []
+                ? digests(own)
+                : own.map { AuthenticationOffer(scheme: scheme, realm: $0.parameters["realm"].map { ExactText($0) }) }
+            var realms: Set<ExactText?> = []
             let distinct = offers.filter { realms.insert($0.realm).inserted }
             return distinct.prefix(scheme.isOfConnection ? 1 : maximumRealms)
         }
@@ -92,7 +93,7 @@ struct AuthenticationOffer: Sendable, Equatable {
     private static func digests(_ fields: [AuthenticationField]) -> [AuthenticationOffer] {
         let challenges = fields.compactMap(DigestChallenge.init)
         let sorted = challenges.filter { $0.digest != .md5 } + challenges.filter { $0.digest == .md5 }
-        return sorted.map { AuthenticationOffer(scheme: .digest, realm: $0.realm, digest: $0) }
+        return sorted.map { AuthenticationOffer(scheme: .digest, realm: ExactText($0.realm), digest: $0) }
     }
 
     /// Whether the head is an intermediate step of a handshake that libcurl does: it carries a token for the next step.

@@ -52,7 +52,8 @@ extension URLCredentialStorage {
 extension URLProtectionSpace {
     func hasSameValues(as other: URLProtectionSpace) -> Bool {
         host.isEqualIgnoringASCIICase(to: other.host) && actualPort == other.actualPort
-            && shownRealm == other.shownRealm && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
+            && shownRealm.hasSameBytes(as: other.shownRealm)
+            && isProxy() == other.isProxy() && plainProtocol == other.plainProtocol
             && (authenticationMethod == other.authenticationMethod
                 || authenticationMethod == NSURLAuthenticationMethodDefault
                 || other.authenticationMethod == NSURLAuthenticationMethodDefault)

@@ -6,7 +6,7 @@ struct DigestChallenge: Sendable, Equatable {
     /// nil unless the algorithm is one with a session ("-sess").
     private(set) var session: Session?
     var realm: String
-    var nonce: String
+    var nonce: ExactText
     var opaque: String?
     /// Whether the server lists qualities of protection, including "auth"; otherwise it uses RFC 2069.
     var hasQuality: Bool
@@ -52,7 +52,7 @@ struct DigestChallenge: Sendable, Equatable {
         guard qualities.isEmpty || qualities.contains("auth") else { return nil }
         hasQuality = !qualities.isEmpty
         realm = field.parameters["realm"] ?? ""
-        self.nonce = nonce
+        self.nonce = ExactText(nonce)
         session = isSession ? Session(nonce: nonce, clientNonce: Self.makeClientNonce()) : nil
         opaque = field.parameters["opaque"]
         isStale = field.parameters["stale"]?.lowercased() == "true"
@@ -63,12 +63,12 @@ struct DigestChallenge: Sendable, Equatable {
     }
 
     /// The nonce that a response asks to use next; nil if there is none or it can't be used.
-    static func nextNonce(in head: ResponseHead, of party: AuthenticationParty) -> String? {
+    static func nextNonce(in head: ResponseHead, of party: AuthenticationParty) -> ExactText? {
         guard let information = head[party.informationField] else { return nil }
         // A list of parameters, as after a scheme.
         let nonce = AuthenticationField.challenges(in: ["Digest \(information)"]).first?.parameters["nextnonce"]
         guard let nonce, !nonce.isEmpty, !nonce.utf8.contains(where: { $0 < 0x20 }) else { return nil }
-        return nonce
+        return ExactText(nonce)
     }
 
     /// A request to be authorised.
@@ -92,11 +92,11 @@ struct DigestChallenge: Sendable, Equatable {
         var key = digest.hex("\(user):\(realm):\(password)")
         if let session { key = digest.hex("\(key):\(session.nonce):\(session.clientNonce)") }
         let action = digest.hex("\(request.method):\(request.target)")
-        let middle = hasQuality ? "\(nonce):\(count):\(clientNonce):auth" : nonce
+        let middle = hasQuality ? "\(nonce.text):\(count):\(clientNonce):auth" : nonce.text
         var parts = [
             userPart(user),
             "realm=\(realm.quoted)",
-            "nonce=\(nonce.quoted)",
+            "nonce=\(nonce.text.quoted)",
             "uri=\(request.target.quoted)",
             "response=\"\(digest.hex("\(key):\(middle):\(action)"))\"",
         ]

@@ -34,7 +34,7 @@ struct ProtectionSpace: Sendable, Hashable {
     var party: AuthenticationParty
     /// The server's, or the proxy's.
     var origin: Origin
-    var realm: String?
+    var realm: ExactText?
     var scheme: AuthenticationScheme
     /// The challenger's. Delegates and storages don't see it.
     var configured: Credential?
@@ -52,7 +52,7 @@ struct ProtectionSpace: Sendable, Hashable {
                 host: origin.host,
                 port: origin.port,
                 protocol: origin.scheme.rawValue,
-                realm: realm ?? origin.host,
+                realm: realm?.text ?? origin.host,
                 authenticationMethod: scheme.method
             )
         case .proxy:
@@ -60,7 +60,7 @@ struct ProtectionSpace: Sendable, Hashable {
                 proxyHost: origin.host,
                 port: origin.port,
                 type: inTunnel ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy,
-                realm: realm ?? origin.host,
+                realm: realm?.text ?? origin.host,
                 authenticationMethod: scheme.method
             )
         }

@@ -133,12 +133,6 @@ extension String {
         return a.withUTF8 { a in b.withUTF8 { b in a.startsIgnoringASCIICase(with: b) } }
     }
 
-    /// Whether both are the same on the wire: to Swift, some different texts are equal, such as the two ways to write "é".
-    func hasSameBytes(as other: String) -> Bool {
-        var (a, b) = (self, other)
-        return a.withUTF8 { a in b.withUTF8 { b in a.elementsEqual(b) } }
-    }
-
     /// The name of the field that it is a line of; see `isLine(ofField:)`.
     var fieldName: Substring { prefix { $0 != ":" && $0 != ";" } }
 

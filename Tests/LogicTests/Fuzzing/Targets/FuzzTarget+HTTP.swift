@@ -42,7 +42,7 @@ extension FuzzTarget {
                 let fields = ["WWW-Authenticate", "Authentication-Info"].map { HeaderField(name: $0, value: text) }
                 let head = ResponseHead(version: "HTTP/1.1", status: 401, fields: fields)
                 let offers = AuthenticationOffer.offers(in: head, by: .server)
-                let spaces = offers.map { [$0.scheme.name, $0.realm] }
+                let spaces = offers.map { [ExactText($0.scheme.name), $0.realm] }
                 precondition(Set(spaces).count == offers.count, "each realm of a scheme once")
                 _ = DigestChallenge.nextNonce(in: head, of: .server)
             }

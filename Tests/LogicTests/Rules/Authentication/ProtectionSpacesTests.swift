@@ -17,7 +17,7 @@ struct ProtectionSpacesTests {
         realm: String? = "r",
         party: AuthenticationParty = .server
     ) throws -> ProtectionSpace {
-        try ProtectionSpace(party: party, origin: origin(), realm: realm, scheme: scheme)
+        try ProtectionSpace(party: party, origin: origin(), realm: realm.map { ExactText($0) }, scheme: scheme)
     }
 
     static func digest(_ nonce: String, domain: String = "") throws -> DigestChallenge {
@@ -46,6 +46,24 @@ struct ProtectionSpacesTests {
         #expect(spaces[space] != nil)
         spaces.forget(Self.credential, for: space)
         #expect(spaces[space] == nil)
+    }
+
+    @Test("A credential isn't shown in another realm that only Swift takes for the same")
+    func realms() throws {
+        var spaces = ProtectionSpaces()
+        let (composed, decomposed) = (try Self.space(realm: "\u{E9}"), try Self.space(realm: "e\u{301}"))
+        spaces.set(Self.credential, for: composed, digest: nil)
+        #expect(spaces[composed]?.credential == Self.credential)
+        #expect(spaces[decomposed] == nil)
+    }
+
+    @Test("A nonce is renewed by another that only Swift takes for the same")
+    func nonces() throws {
+        var spaces = ProtectionSpaces()
+        let space = try Self.space(.digest)
+        spaces.set(Self.credential, for: space, digest: try Self.digest("\u{E9}"))
+        spaces.renew(space, try Self.digest("e\u{301}"))
+        #expect(spaces[space]?.digest?.nonce == "e\u{301}")
     }
 
     @Test("Credentials are the same only if their bytes are, whatever Swift takes for equal")
@@ -242,7 +260,7 @@ struct ProtectionSpacesTests {
             spaces.set(Self.credential, for: space, digest: nil)
             spaces.noteAcceptance(of: Self.credential, for: space, at: try Sample.url("http://example.com\(path)"))
         }
-        func found(_ path: String) throws -> String? {
+        func found(_ path: String) throws -> ExactText? {
             try spaces.space(for: Sample.url("http://example.com\(path)"), of: outer.challenger)?.realm
         }
         #expect(try found("/a/b/c") == "inner")
@@ -365,6 +383,12 @@ struct CredentialStorageMatchingTests {
         ] {
             #expect(storage.matchingDefault(for: other) == nil, "\(other)")
         }
+    }
+
+    @Test("A stored space isn't found for a realm that only Swift takes for the same")
+    func equivalence() {
+        #expect(!Self.space("http", realm: "\u{E9}").hasSameValues(as: Self.space("http", realm: "e\u{301}")))
+        #expect(Self.space("http", realm: "\u{E9}").hasSameValues(as: Self.space("http", realm: "\u{E9}")))
     }
 
     @Test("Port 0 stands for the protocol's own, and for that of a proxy's kind")
