@@ -174,11 +174,11 @@ extension BackgroundTests {
             }
         }
 
-        @Test("Sessions of different names share an agent, and nothing else")
+        @Test("Sessions of different names share an agent, and nothing else, even if the names are equal to Swift")
         func severalSessions() async throws {
             let rig = try BackgroundRig { .text($0.path) }
             defer { rig.end() }
-            let programs = try ["a", "../b"].map { try rig.program(identifier: $0) }
+            let programs = try ["a", "../b", "\u{E9}", "e\u{301}"].map { try rig.program(identifier: $0) }
             for (index, program) in programs.enumerated() {
                 try await program.line(beginningWith: "ready")
                 program.say("download \(rig.url("/\(index)")) file\(index)")

@@ -32,7 +32,10 @@ struct IdentifierClaimTests {
     func names() {
         let first = IdentifierClaim("a", in: folder)
         let elsewhere = StateFolder(folder.url.appendingPathComponent("x"))
-        let others = [IdentifierClaim("b", in: folder), IdentifierClaim("a", in: elsewhere)]
+        let others = [
+            IdentifierClaim("b", in: folder), IdentifierClaim("a", in: elsewhere),
+            IdentifierClaim("\u{E9}", in: folder), IdentifierClaim("e\u{301}", in: folder),
+        ]
         #expect(others.allSatisfy { $0.isGranted() } && first.isGranted())
     }
 }

@@ -21,7 +21,8 @@ final class BackgroundAgent: @unchecked Sendable {
     private var isSocketGiven = false
     private var watch: (any DispatchSourceRead)?
     private var termination: (any DispatchSourceSignal)?
-    private var sessions: [String: AgentSession] = [:]
+    /// By identifier.
+    private var sessions: [ExactText: AgentSession] = [:]
     private var channels: [ObjectIdentifier: (channel: Channel, session: AgentSession?)] = [:]
     /// A check with an earlier number is void, since the state has changed.
     private var idleChecks = 0
@@ -111,7 +112,7 @@ final class BackgroundAgent: @unchecked Sendable {
         }
         for (session, tasks) in found {
             session.load(tasks)
-            forgetIfOver(session, session.record.identifier)
+            forgetIfOver(session)
         }
         return isComplete
     }
@@ -142,16 +143,17 @@ final class BackgroundAgent: @unchecked Sendable {
     private func makeSession(_ record: SessionRecord) -> AgentSession {
         let sessionFolder = sessionFolder(named: folder.session(record.identifier).lastPathComponent)
         let session = AgentSession(record, in: sessionFolder, on: queue) { [unowned self] in exitIfIdle() }
-        sessions[record.identifier] = session
+        sessions[ExactText(record.identifier)] = session
         return session
     }
 
     /// The session that a program asks for. If its record couldn't be read, those of its tasks may still exist. Throws if any of these
     /// can't be read at the moment.
     private func session(for wanted: Hello.Session) throws(SystemError) -> AgentSession {
-        if let session = sessions[wanted.identifier] { return session }
+        let identifier = ExactText(wanted.identifier)
+        if let session = sessions[identifier] { return session }
         let sessionFolder = sessionFolder(named: folder.session(wanted.identifier).lastPathComponent)
-        let record = try sessionFolder.readSession().flatMap { $0.identifier == wanted.identifier ? $0 : nil }
+        let record = try sessionFolder.readSession().flatMap { ExactText($0.identifier) == identifier ? $0 : nil }
         let stored = try sessionFolder.readTasks()
         let session = makeSession(record ?? SessionRecord(identifier: wanted.identifier, settings: wanted.settings))
         guard !stored.isEmpty else { return session }
@@ -164,9 +166,9 @@ final class BackgroundAgent: @unchecked Sendable {
         return session
     }
 
-    private func forgetIfOver(_ session: AgentSession, _ identifier: String) {
+    private func forgetIfOver(_ session: AgentSession) {
         guard session.isOver else { return }
-        sessions[identifier] = nil
+        sessions[ExactText(session.record.identifier)] = nil
         session.close()
     }
 
@@ -291,7 +293,7 @@ final class BackgroundAgent: @unchecked Sendable {
         if let reason { log.write("connection of \(channel.peer.pid): \(reason)") }
         if let session {
             session.detach()
-            forgetIfOver(session, session.record.identifier)
+            forgetIfOver(session)
         }
         exitIfIdle()
     }
@@ -316,7 +318,8 @@ final class BackgroundAgent: @unchecked Sendable {
             if !channel.send(.status(status)) { channel.send(.refused(.other("There are too many tasks to list."))) }
         case .cancelAll(let identifier):
             let isComplete = load()
-            for (name, session) in sessions where identifier == nil || identifier == name {
+            let wanted = identifier.map { ExactText($0) }
+            for (name, session) in sessions where wanted == nil || wanted == name {
                 session.log("all tasks are cancelled")
                 session.forceQuit()
             }
@@ -351,7 +354,7 @@ final class BackgroundAgent: @unchecked Sendable {
             return
         }
         // The previous program's detaching may have ended the session.
-        if sessions[wanted.identifier] == nil { sessions[wanted.identifier] = session }
+        sessions[ExactText(wanted.identifier)] = session
         channels[ObjectIdentifier(channel)]?.session = session
         session.attach(channel, wanted.settings)
     }

@@ -8,7 +8,7 @@ enum LaunchCommand {
     /// Starts the command; returns the outcome as text for the log. The agent ignores how the command exits.
     static func run(_ command: [String], for session: String) -> String {
         do throws(SystemError) {
-            let variables = [variable: session.replacingOccurrences(of: "\0", with: "")]
+            let variables = [variable: session.replacingOccurrences(of: "\0", with: "", options: .literal)]
             let pid = try InheritedAttributes.restore { () throws(SystemError) in
                 try Spawn.run(command, environment: variables)
             }

@@ -5,7 +5,7 @@ import Foundation
 /// gives up its claim. Any thread.
 final class IdentifierClaim: Sendable {
     private struct Name: Hashable {
-        var identifier: String
+        var identifier: ExactText
         var folder: StateFolder
     }
 
@@ -13,7 +13,7 @@ final class IdentifierClaim: Sendable {
     private let name: Name
 
     init(_ identifier: String, in folder: StateFolder) {
-        name = Name(identifier: identifier, folder: folder)
+        name = Name(identifier: ExactText(identifier), folder: folder)
         _ = isGranted()
     }
 
