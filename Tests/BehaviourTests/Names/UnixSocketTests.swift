@@ -71,6 +71,18 @@ struct UnixSocketTests {
         #expect(server.requests.last?.header("Authorization") == expected)
     }
 
+    @Test("Two sockets are two hosts even if their names are equal to Swift")
+    func equivalentNames() async throws {
+        let composed = try server("\u{E9}") { _ in .text("composed") }
+        defer { composed.stop() }
+        let decomposed = try server("e\u{301}") { _ in .text("decomposed") }
+        defer { decomposed.stop() }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(composed.url("/")).text == "composed")
+        #expect(await session.load(decomposed.url("/")).text == "decomposed")
+    }
+
     @Test("Two sockets are two hosts")
     func twoSockets() async throws {
         let gate = Gate()

@@ -69,6 +69,14 @@ extension CurlOptions {
         /// A socket in Linux's abstract namespace; its name has no leading NUL. Source:
         /// [CURLOPT_ABSTRACT_UNIX_SOCKET](https://curl.se/libcurl/c/CURLOPT_ABSTRACT_UNIX_SOCKET.html).
         case abstract(String)
+
+        /// Whether both are the same socket to the system, which compares the bytes of their names.
+        public static func == (a: Self, b: Self) -> Bool {
+            switch (a, b) {
+            case (.path(let a), .path(let b)), (.abstract(let a), .abstract(let b)): a.hasSameBytes(as: b)
+            case (.path, .abstract), (.abstract, .path): false
+            }
+        }
     }
 
     /// The local end that connections are bound to. Source: [CURLOPT_INTERFACE](https://curl.se/libcurl/c/CURLOPT_INTERFACE.html),

@@ -150,6 +150,12 @@ struct Origin: Hashable, Sendable {
         url.utf8.drop { $0 != UInt8(ascii: "/") }.dropFirst(2).prefix { !"/?#".utf8.contains($0) }
     }
 
+    /// A socket's name is compared by its bytes, as the system does. Every other host is ASCII.
+    static func == (a: Self, b: Self) -> Bool {
+        a.port == b.port && a.scheme == b.scheme && a.host == b.host
+            && (!a.isUnixSocket || a.host.hasSameBytes(as: b.host))
+    }
+
     private init(scheme: Scheme, host: String, port: Int) {
         (self.scheme, self.host, self.port) = (scheme, host, port)
     }

@@ -5,9 +5,9 @@ import Foundation
 enum UnixSocketURL {
     /// The socket named by the percent-decoded host; nil if it names none.
     static func socket(named host: String) -> CurlOptions.UnixSocket? {
-        if host.hasPrefix("/") { return isName(host) ? .path(host) : nil }
-        guard host.hasPrefix("@") else { return nil }
-        let name = String(host.dropFirst())
+        if host.begins(with: "/") { return isName(host) ? .path(host) : nil }
+        guard host.begins(with: "@") else { return nil }
+        let name = String(Substring(host.utf8.dropFirst()))
         return isName(name) ? .abstract(name) : nil
     }
 

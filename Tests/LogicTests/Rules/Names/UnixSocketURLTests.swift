@@ -12,6 +12,7 @@ struct UnixSocketURLTests {
             ("HTTPS+UNIX://%2frun%2fUpper%20Case/", .path("/run/Upper Case")),
             ("http+unix://%40name", .abstract("name")), ("http+unix://%40%2Fname", .abstract("/name")),
             ("http+unix://user:pw@%2Fa:b%40c/", .path("/a:b@c")),
+            ("http+unix://%2F%CC%81/", .path("/\u{301}")), ("http+unix://%40%CC%81/", .abstract("\u{301}")),
         ]
     )
     func socket(url: String, expected: CurlOptions.UnixSocket) throws {
@@ -33,6 +34,21 @@ struct UnixSocketURLTests {
     func none(url: String) throws {
         guard let url = URL(string: url) else { return }
         #expect(Origin(url) == nil)
+    }
+
+    @Test("Names are the same only if their bytes are, whatever Swift takes for equal")
+    func equivalence() throws {
+        for mark in ["%2F", "%40"] {
+            let urls = try ["%C3%A9", "e%CC%81"].map { try Sample.url("http+unix://\(mark)\($0)/") }
+            let origins = try urls.map { try #require(Origin($0)) }
+            let sockets = origins.map { UnixSocketURL.socket(named: $0.host) }
+            #expect(Set(origins).count == 2 && Set(sockets).count == 2)
+            let request = URLRequest(url: urls[0])
+            guard case .fail = RedirectPolicyTests.decision(302, urls[1].absoluteString, to: request) else {
+                Issue.record("a redirect from one to the other")
+                return
+            }
+        }
     }
 
     @Test("A socket's name may have 107 bytes")
