@@ -10,15 +10,16 @@ enum TrustPlan: Sendable {
     /// Other ones. The mark is equal for equal authorities, in every process.
     case own(TrustStore, mark: String)
 
-    /// One for each set of authorities, shared by hosts and sessions.
-    private static let stores = WeakTable<TrustStore.Content, TrustStore>()
+    /// One for each set of authorities, by its mark; shared by hosts and sessions.
+    private static let stores = WeakTable<String, TrustStore>()
 
     init(_ options: CurlOptions.TLSOptions, _ environment: [String: String]) {
         guard let content = options.trustContent(environment: environment) else {
             self = .system
             return
         }
-        self = .own(Self.stores.object(for: content) { TrustStore(content) }, mark: content.mark)
+        let mark = content.mark
+        self = .own(Self.stores.object(for: mark) { TrustStore(content) }, mark: mark)
     }
 
     /// nil for the system's authorities.
@@ -36,7 +37,7 @@ enum TrustPlan: Sendable {
 }
 
 extension TrustStore.Content {
-    /// A string that is equal for equal content, in every process.
+    /// A digest that is equal for equal content, in every process. Swift takes some paths of different files for equal.
     fileprivate var mark: String {
         let sources = authorities.map { source in
             switch source {

@@ -28,7 +28,8 @@ final class TransportSecurityStore: Sendable {
     private let hasHosts: Atomic<Bool>
 
     private static let queue = DispatchQueue(label: "CurlNetworking.hsts", qos: .utility)
-    private static let stores = WeakTable<String, TransportSecurityStore>()
+    /// By the file's path.
+    private static let stores = WeakTable<ExactText, TransportSecurityStore>()
     /// In bytes. Our own files are far smaller.
     private static let largestFile = 8 << 20
 
@@ -38,7 +39,7 @@ final class TransportSecurityStore: Sendable {
         case .off: return nil
         case .inMemory: return TransportSecurityStore(file: nil)
         case .file(let url):
-            let path = url.standardizedFileURL.path
+            let path = ExactText(url.standardizedFileURL.path)
             if let store = stores[path] { return store }
             // Reads the file without the lock. Of two threads that do, the first one's store is used.
             let new = TransportSecurityStore(file: url)

@@ -122,7 +122,7 @@ extension TrustStore {
 
     private struct Loaded {
         /// The files' stamps when they were last read, or couldn't be.
-        var stamps: [String: FileStamp?]
+        var stamps: [FileStamp?]
         let store: CertificateStore
     }
 
@@ -181,10 +181,8 @@ extension TrustStore.Source {
 }
 
 extension TrustStore.Content {
-    fileprivate var stamps: [String: FileStamp?] {
-        let paths = authorities.compactMap(\.path) + revocationLists
-        return Dictionary(paths.map { ($0, FileStamp($0)) }, uniquingKeysWith: { first, _ in first })
-    }
+    /// One for each file or directory.
+    fileprivate var stamps: [FileStamp?] { (authorities.compactMap(\.path) + revocationLists).map(FileStamp.init) }
 }
 
 /// A file's identity and version: another file in its place, or changed content, makes another stamp.

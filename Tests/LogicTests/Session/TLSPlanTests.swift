@@ -116,6 +116,16 @@ struct TLSPlanTests {
         #expect(stores[0] === stores[1])
     }
 
+    @Test("Files of authorities are other ones though their paths are equal to Swift")
+    func equivalentPaths() throws {
+        let stores = try ["/\u{E9}.pem", "/e\u{301}.pem"].map { path in
+            let file = CurlOptions.TLSOptions.CertificateSource.file(URL(fileURLWithPath: path))
+            let settings = try settings("https://a.example/") { $0.curl.tls.trustRoots = [file] }
+            return try #require(settings.first as? TrustStore)
+        }
+        #expect(stores[0] !== stores[1])
+    }
+
     /// What is trusted at a host: for libcurl's connections, for others, and in the cache.
     private struct Trust: Equatable {
         let store, peer: TrustStore.Content?

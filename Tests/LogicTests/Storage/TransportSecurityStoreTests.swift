@@ -39,6 +39,12 @@ struct TransportSecurityStoreTests {
         return lstat(file.path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
+    @Test("Files are other ones though their names are equal to Swift")
+    func equivalentNames() throws {
+        let stores = try ["\u{E9}", "e\u{301}"].map { try store(.file(directory.url.appendingPathComponent($0))) }
+        #expect(stores[0] !== stores[1])
+    }
+
     @Test("There is no store if it is off, and each session has its own in memory")
     func memory() throws {
         #expect(TransportSecurityStore.store(for: .off) == nil)

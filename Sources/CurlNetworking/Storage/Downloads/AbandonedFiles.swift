@@ -8,7 +8,7 @@ import CurlNetworkingLocks
 /// Such a file has the name `TemporaryName.active` and is a `LockedFile`, so the next process that downloads to the directory can tell that
 /// it is abandoned. Files named by resume data, or handed over to a program, have another name and are never touched.
 enum AbandonedFiles {
-    private static let visited = Mutex<Set<String>>([])
+    private static let visited = Mutex<Set<ExactText>>([])
 
     /// A program with more directories than this visits some again.
     private static let maximumVisited = 1000
@@ -17,7 +17,7 @@ enum AbandonedFiles {
     static func removeOnce(from directory: URL) {
         let isFirst = visited.withLock { visited in
             if visited.count >= maximumVisited { visited = [] }
-            return visited.insert(directory.path).inserted
+            return visited.insert(ExactText(directory.path)).inserted
         }
         guard isFirst else { return }
         WorkThreads.files.run { remove(from: directory) }
