@@ -69,7 +69,7 @@ enum CacheFields {
 
     /// Values that aren't dates are compared as text.
     private static func isSameDate(_ a: String, _ b: String) -> Bool {
-        guard a != b else { return true }
+        guard !a.hasSameBytes(as: b) else { return true }
         guard let a = HTTPDate.parse(a), let b = HTTPDate.parse(b) else { return false }
         return a == b
     }

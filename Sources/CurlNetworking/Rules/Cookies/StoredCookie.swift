@@ -87,7 +87,7 @@ struct StoredCookie: Sendable {
 
     /// Whether both are the same except for the creation time.
     func equals(_ other: StoredCookie) -> Bool {
-        key == other.key && cookie.value == other.cookie.value && expires == other.expires
+        key == other.key && cookie.value.hasSameBytes(as: other.cookie.value) && expires == other.expires
             && isSecure == other.isSecure && cookie.isHTTPOnly == other.cookie.isHTTPOnly && ports == other.ports
     }
 }

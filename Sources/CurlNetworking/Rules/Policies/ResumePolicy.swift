@@ -111,7 +111,8 @@ enum ResumePolicy {
     private static func hasSameValidator(_ head: ResponseHead, _ resumption: Resumption) -> Bool {
         switch resumption.validator {
         case .entityTag(let tag): head["ETag"].map(tag.hasSameBytes) ?? true
-        case .lastModified(let date): head["ETag"] == nil && head["Last-Modified"].map { $0 == date } ?? !head.isOfFTP
+        case .lastModified(let date):
+            head["ETag"] == nil && head["Last-Modified"].map(date.hasSameBytes) ?? !head.isOfFTP
         }
     }
 

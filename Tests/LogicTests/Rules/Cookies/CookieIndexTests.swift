@@ -109,6 +109,16 @@ struct CookieIndexTests {
         #expect(Self.summary(index.store(other, isSecureOrigin: false, now: Self.now)) == ["+a", "+b", "+a"])
     }
 
+    @Test("A value with other bytes is another, even if it is equal to Swift")
+    func equivalentValues() throws {
+        var index = try CookieIndex([Self.cookie("a", value: "\u{E9}")])
+        let changes = try index.store([Self.cookie("a", value: "e\u{301}")], isSecureOrigin: false, now: Self.now)
+        #expect(Self.summary(changes) == ["+a"])
+        let target = try #require(CookieTarget(Sample.url("http://example.com/")))
+        let field = try #require(index.fieldValue(for: target, now: Self.now))
+        #expect(Array(field.utf8) == Array("a=e\u{301}".utf8))
+    }
+
     @Test("A cookie that replaces another is written with the time of that one")
     func writtenTime() throws {
         var index = CookieIndex()

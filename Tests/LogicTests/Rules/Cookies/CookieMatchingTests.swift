@@ -133,5 +133,6 @@ struct CookieMatchingTests {
         #expect(CookieField.merge("x=own", with: "x=\u{301}1; \u{301}y=2") == "x=own; \u{301}y=2")
         let own = "x=\u{301}own; \u{301}y=own"
         #expect(CookieField.merge(own[...], with: "x=1; \u{301}y=2") == own)
+        #expect(CookieField.merge("\u{E9}=own", with: "e\u{301}=1; \u{E9}=2") == "\u{E9}=own; e\u{301}=1")
     }
 }
