@@ -23,11 +23,13 @@ enum ProxyAddress {
             let isScheme = schemeText.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) }
             throw Fault(isScheme ? "There are no proxies of the scheme \(schemeText)." : "It begins with no scheme.")
         }
-        let authority = text[(separator?.upperBound ?? text.startIndex)...].prefix { !"/?#".contains($0) }
-        let at = authority.lastIndex(of: "@")
-        let (host, port) = try hostAndPort(at.map { authority[authority.index(after: $0)...] } ?? authority)
+        let rest = text.utf8[(separator?.upperBound ?? text.startIndex)...]
+        let authority = rest.prefix { !"/?#".utf8.contains($0) }
+        let at = authority.lastIndex(of: UInt8(ascii: "@"))
+        let place = at.map { authority[authority.index(after: $0)...] } ?? authority
+        let (host, port) = try hostAndPort(Substring(place))
         var server = CurlOptions.ProxyServer(scheme, host: host, port: port ?? (scheme == .https ? 443 : 1080))
-        if let at { (server.user, server.password) = try credentials(authority[..<at]) }
+        if let at { (server.user, server.password) = try credentials(Substring(authority[..<at])) }
         if let reason = fault(of: server) { throw Fault(reason) }
         return server
     }

@@ -38,6 +38,14 @@ struct ProxyAddressTests {
         #expect(try ProxyAddress.server("http://proxy").credential == nil)
     }
 
+    @Test("What is wrong with a proxy's address is said without its password, whatever follows that")
+    func faults() {
+        for text in ["http://user:secret@\u{301}proxy:1", "http://user:secret@pro xy", "http://user:secret@proxy:0"] {
+            let fault = #expect(throws: ProxyAddress.Fault.self) { try ProxyAddress.server(text) }
+            #expect(fault?.reason.contains("secret") == false)
+        }
+    }
+
     @Test(
         "Nonsense is no proxy's address",
         arguments: [
