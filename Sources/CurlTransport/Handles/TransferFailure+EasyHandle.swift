@@ -14,7 +14,7 @@ extension TransferFailure {
         )
         // For any other failure the value means nothing.
         if code == CURLE_PEER_FAILED_VERIFICATION { verification = easy.info.long(CURLINFO_SSL_VERIFYRESULT) }
-        if code == CURLE_PROXY { proxyReason = easy.info.long(CURLINFO_PROXY_ERROR) }
+        if code == CURLE_PROXY { note(proxyReason: easy.info.long(CURLINFO_PROXY_ERROR)) }
         if code == CURLE_PEER_FAILED_VERIFICATION, easy.info.long(CURLINFO_PROXY_SSL_VERIFYRESULT) != 0 {
             self.text = "The proxy's certificate: \(self.text)"
         }
@@ -29,6 +29,12 @@ extension TransferFailure {
     private mutating func note(_ socket: NameSettings.UnixSocket) {
         text = "Failed to connect to the Unix socket \(socket)"
         if systemErrno != 0 { text += ": \(SystemError(code: systemErrno))" }
+    }
+
+    /// SOCKS 4 has no IPv6 addresses. libcurl has the same reason for one as for a host that it can't find; only the text tells.
+    private mutating func note(proxyReason reason: Int) {
+        let isUnsupported = text.hasPrefix("SOCKS4 connection to ")
+        proxyReason = isUnsupported ? Int(CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.rawValue) : reason
     }
 
     /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4

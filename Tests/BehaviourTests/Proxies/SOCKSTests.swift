@@ -77,6 +77,18 @@ struct SOCKSTests {
         #expect(error?.code == .cannotConnectToHost && error?.curlCode == .proxy)
     }
 
+    @Test("An IPv6 address, which SOCKS 4 doesn't have, is cannotConnectToHost, and nothing is waited for")
+    func version6() async throws {
+        let proxy = try LoopbackServer { _ in .never }
+        defer { proxy.stop() }
+        let server = CurlOptions.ProxyServer(.socks4, host: "127.0.0.1", port: proxy.port)
+        let session = URLSession.through(server) { $0.waitsForConnectivity = true }
+        defer { session.invalidateAndCancel() }
+        let error = await session.load("http://[::1]/").error
+        #expect(error?.code == .cannotConnectToHost && error?.curlCode == .proxy)
+        #expect(error?.localizedDescription.contains("SOCKS4") == true)
+    }
+
     // MARK: - Byte by byte
 
     /// A proxy that says `replies` as soon as so many bytes have come, and what it heard.
