@@ -75,13 +75,15 @@ struct RedirectCredentialsTests {
         let rig = try Rig { _ in
             .redirect(to: other.url("/to"))
         } configure: {
-            $0.httpAdditionalHeaders = Self.secrets.merging(["X-Other": "kept"]) { first, _ in first }
+            let others = ["X-Other": "kept", "Referer": "https://example.com/"]
+            $0.httpAdditionalHeaders = Self.secrets.merging(others) { first, _ in first }
         }
         defer { rig.stop() }
         _ = try await rig.session.data(from: rig.url("/from"))
         #expect(rig.server.requests[0].header("Authorization") == "Bearer secret")
         for name in Self.secrets.keys { #expect(other.requests[0].header(name) == nil) }
         #expect(other.requests[0].header("X-Other") == "kept")
+        #expect(other.requests[0].header("Referer") == "https://example.com/")
     }
 
     @Test("The URL's user name and password are not shown to another origin")
