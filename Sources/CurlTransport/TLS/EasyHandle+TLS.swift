@@ -13,6 +13,12 @@ extension EasyHandle {
         tls.inquiry = inquiry
     }
 
+    /// Has each handshake with the server end before a client certificate is shown, if the server's own isn't trusted. Called before the
+    /// transfer.
+    func verifyBeforeShowingCertificate() throws(TransferFailure) {
+        if HandshakeFunctions.loaded != nil { try watchHandshakes() }
+    }
+
     private func watchHandshakes() throws(TransferFailure) {
         guard !tls.isNeeded else { return }
         try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
@@ -61,7 +67,8 @@ extension EasyHandle {
             let code = store.use(in: context, of: self)
             guard code == CURLE_OK else { return code }
         }
-        guard peer == .server, let inquiry = tls.inquiry else { return CURLE_OK }
-        return inquiry.configure(context, of: self)
+        guard peer == .server else { return CURLE_OK }
+        if tls.verifiesServer { HandshakeFunctions.loaded?.endUnverified(context) }
+        return tls.inquiry?.configure(context, of: self) ?? CURLE_OK
     }
 }

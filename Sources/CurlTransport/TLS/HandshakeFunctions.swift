@@ -11,6 +11,7 @@ struct HandshakeFunctions: Sendable {
     /// The slot in which contexts keep our object, released by `Callbacks.tlsContextFreed`.
     let extraDataIndex: Int32
 
+    private let setVerifyMode: @convention(c) (Pointer, Int32, Pointer?) -> Void
     private let verifyCertificate: @convention(c) (Pointer) -> Int32
     private let error: @convention(c) (Pointer) -> Int32
     private let setError: @convention(c) (Pointer, Int32) -> Void
@@ -37,6 +38,7 @@ struct HandshakeFunctions: Sendable {
         setVerification = try OpenSSL.function("SSL_CTX_set_cert_verify_callback")
         setCertificateRequest = try OpenSSL.function("SSL_CTX_set_cert_cb")
         setExtraData = try OpenSSL.function("SSL_CTX_set_ex_data")
+        setVerifyMode = try OpenSSL.function("SSL_CTX_set_verify")
         verifyCertificate = try OpenSSL.function("X509_verify_cert")
         error = try OpenSSL.function("X509_STORE_CTX_get_error")
         setError = try OpenSSL.function("X509_STORE_CTX_set_error")
@@ -54,6 +56,16 @@ struct HandshakeFunctions: Sendable {
         encodeCertificate = try OpenSSL.function("i2d_X509")
         encodeName = try OpenSSL.function("i2d_X509_NAME")
         extraDataIndex = try OpenSSL.slot(in: Self.contexts, free: Callbacks.tlsContextFreed)
+    }
+
+    // SSL_VERIFY_PEER
+    private static let verifiesPeer: Int32 = 1
+
+    /// Has handshakes of `context`, an `SSL_CTX`, end as soon as verification fails, as libcurl itself does before 8.17. Later versions
+    /// (seen with 8.21) complete them and then look at the result: until then the server could ask for a certificate, and get it.
+    /// https://github.com/curl/curl/pull/18703
+    func endUnverified(_ context: Pointer) {
+        setVerifyMode(context, Self.verifiesPeer, nil)
     }
 
     // MARK: - A verification in progress (`context` is an X509_STORE_CTX)

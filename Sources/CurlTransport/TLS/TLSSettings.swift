@@ -25,6 +25,7 @@ package struct TLSSettings: ConnectionSettings, Hashable {
         if let cipherList { try easy.set(CURLOPT_SSL_CIPHER_LIST, cipherList) }
         if let cipherSuites { try easy.set(CURLOPT_TLS13_CIPHERS, cipherSuites) }
         if let publicKeyPins { try easy.set(CURLOPT_PINNEDPUBLICKEY, publicKeyPins) }
+        easy.tls.verifiesServer = verifiesServer
         if !verifiesServer {
             try easy.set(CURLOPT_SSL_VERIFYPEER, false)
             try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
@@ -86,6 +87,7 @@ package struct ClientCertificate: ConnectionSettings, Hashable, Codable {
         if let key { try easy.set(CURLOPT_SSLKEY, CURLOPT_SSLKEY_BLOB, key) }
         // Without one, OpenSSL would ask for it at the terminal, on the event loop, and libcurl would crash on a key in memory.
         try easy.set(CURLOPT_KEYPASSWD, passphrase ?? "")
+        try easy.verifyBeforeShowingCertificate()
     }
 }
 

@@ -5,6 +5,8 @@ struct TLSSetup {
     private var resolverTrust: TrustStore?
     /// Has a delegate decide about the server's certificate.
     var inquiry: HandshakeInquiry?
+    /// Whether the server's certificate must be trusted.
+    var verifiesServer = true
     /// Why authorities can't be used, for which libcurl has no text.
     var complaint: String?
     /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may have ended.

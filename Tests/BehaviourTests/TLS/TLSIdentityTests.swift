@@ -92,6 +92,18 @@ struct TLSIdentityTests {
         }
     }
 
+    @Test("A server that isn't trusted isn't shown the client certificate", arguments: ["-tls1_2", "-tls1_3"])
+    func untrusted(version: String) async throws {
+        let server = try await TalkingTLSServer([version, "-verify", "1", "-msg"])
+        defer { server.stop() }
+        let session = URLSession.forTest { $0.curl.tls.identity = .pem(certificates: .file(server.site.clientWithKey)) }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url).error?.code == .serverCertificateHasUnknownRoot)
+        while let line = await server.line(), !["DONE", "ERROR"].contains(line) {
+            #expect(!line.hasPrefix("<<< ") || !line.hasSuffix(", Certificate"))
+        }
+    }
+
     @Test("A client certificate that is set for one host isn't shown to others")
     func perHost() async throws {
         let nginx = try TLSNginx.shared()
