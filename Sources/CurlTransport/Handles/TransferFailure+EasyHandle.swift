@@ -3,8 +3,10 @@ import CCurlNetworkingLibcurl
 extension TransferFailure {
     /// The failure of `easy`'s transfer, which ended with `result`: with the error buffer's text, the system's errno and how far it got.
     init(_ result: TransferResult, of easy: EasyHandle) {
-        let code = result.code
         let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)
+        // Newer versions of libcurl (seen with 8.21) take a client certificate's key that they can't use for a wrong argument.
+        let isOfKey = result.code == CURLE_BAD_FUNCTION_ARGUMENT && text.hasPrefix("unable to set private key file")
+        let code = isOfKey ? CURLE_SSL_CERTPROBLEM : result.code
         self.init(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,

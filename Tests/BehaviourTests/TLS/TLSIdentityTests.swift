@@ -60,6 +60,10 @@ struct TLSIdentityTests {
             .pem(certificates: .file($0.client), privateKey: .file($0.key(.good)))
         }
         #expect(mismatched.error?.code == .clientCertificateRejected)
+        for error in [wrong.error, missing.error, mismatched.error] {
+            #expect(error?.userInfo[CurlErrorKey.code] as? Int == 58)
+            #expect(error?.phase == "securing")
+        }
     }
 
     @Test("A client certificate's encrypted key fails the task without a passphrase, and the user isn't asked for it")
