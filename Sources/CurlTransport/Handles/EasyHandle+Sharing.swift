@@ -33,4 +33,11 @@ extension EasyHandle {
         if info.usesKeptConnection { keepConnection() }
         sharing.awaitsResponse = false
     }
+
+    /// Whether its connection speaks HTTP/2; false before the request is begun.
+    var speaksHTTP2: Bool {
+        let version = info.long(CURLINFO_HTTP_VERSION)
+        guard version == CURL_HTTP_VERSION_NONE else { return version == CURL_HTTP_VERSION_2_0 }
+        return info.hasBegunRequest && sharing.isMultiplexed(info.negotiatedProtocol)
+    }
 }

@@ -265,7 +265,7 @@ package final class Multi {
         act(on: event.socket, action)
         // Bytes for one transfer may be followed by what breaks the connection for the others. In the next look libcurl tells the server,
         // and only then, in another, its transfers. Not after the handlers have settled: they could send requests over that connection.
-        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.info.speaksHTTP2) {
+        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.speaksHTTP2) {
             for _ in 0..<2 { act(on: event.socket, CURL_CSELECT_IN) }
         }
         if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
