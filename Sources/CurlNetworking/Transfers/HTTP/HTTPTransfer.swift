@@ -112,7 +112,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // The decoding obeys even if libcurl can't.
         if isDone || isDecoding { self.isPaused = isPaused }
         guard !isPaused else { return }
-        settleIfRefused()
+        settleIfUnasked()
         decoding?.proceed()
     }
 
@@ -385,13 +385,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
         // After an error libcurl usually sends no more, yet before version 8.7 it waits for more until it is told to continue.
         if isStarved, let head = receiving.head, head.status >= 300, sending.answered() { continueTransfer() }
         delegate.transferSettled(self)
-        endIfRefused()
+        endIfUnasked()
     }
 
-    /// Ends a transfer whose server has refused the rest of the request's body, once the announced length of the response has arrived.
-    /// libcurl would first send the end of the body, for which the server may never open the window. Outside of libcurl.
-    private func endIfRefused() {
-        guard case .running(let multi, let easy) = stage, isRefused, mayContinue, !isHeld,
+    /// Whether the server has answered instead of asking for the request's body, or for the rest of it.
+    private var isUnasked: Bool { isRefused || receiving.head.map(leavesBodyUnsent) == true }
+
+    /// Ends a transfer whose server asks for no more of the request's body, once the announced length of the response has arrived. Over
+    /// HTTP/2 libcurl would first send the end of the body, for which the server may never open the window. While it waits for a 100 over
+    /// HTTP/1, it would send the body after another answer, once it had waited for a second (8.21; not 8.14). Outside of libcurl.
+    private func endIfUnasked() {
+        guard case .running(let multi, let easy) = stage, isUnasked, mayContinue, !isHeld,
             let head = receiving.head, CompletionPolicy.isComplete(receiving.arrivedCount, after: head)
         else { return }
         multi.cancel(easy)
@@ -399,8 +403,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     /// Has `transferSettled` called for such a transfer, even if libcurl has nothing to do for it. Outside of libcurl.
-    private func settleIfRefused() {
-        if isRefused { easy?.markUnsettled() }
+    private func settleIfUnasked() {
+        if isUnasked { easy?.markUnsettled() }
     }
 
     /// Has libcurl continue with a body of tiny pieces in the loop's next round. Outside of libcurl.
@@ -517,7 +521,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func continueTransfer() {
         guard mayContinue else { return }
         _ = easy?.setPaused(false)
-        settleIfRefused()
+        settleIfUnasked()
     }
 
     /// Takes libcurl's statistics while they are available.
