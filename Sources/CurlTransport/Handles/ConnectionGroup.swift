@@ -127,7 +127,7 @@ package final class ConnectionGroup: @unchecked Sendable {
 
     /// The socket of the connection that libcurl has chosen for `easy`; if that isn't IP, all that aren't.
     private func candidates(for easy: EasyHandle) -> Set<Int32> {
-        let port = max(0, easy.info.long(CURLINFO_LOCAL_PORT))
+        let port = easy.info.localPort
         return sockets.filter { ConnectionEndpoints.localPort(of: $0) == port }
     }
 

@@ -21,13 +21,13 @@ struct RunningTransfers {
     /// Whether a transfer, perhaps a paused one, has the connection of `socket`. libcurl names only the first transfer's socket.
     func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
         let port = ConnectionEndpoints.localPort(of: socket)
-        return all.contains { $0 !== easy && $0.info.long(CURLINFO_LOCAL_PORT) == port }
+        return all.contains { $0 !== easy && $0.info.localPort == port && (port > 0 || $0.info.hasSentHead) }
     }
 
     /// Whether a transfer has sent its request from `port`, and libcurl has not yet asked to have a socket watched for it: on a kept
     /// connection, libcurl may read much of the response, and pause, before it does. All Unix sockets have port 0.
     func hasUnwatchedTransfer(fromPort port: Int) -> Bool {
-        all.contains { $0.socket == nil && $0.info.hasSentHead && $0.info.long(CURLINFO_LOCAL_PORT) == port }
+        all.contains { $0.socket == nil && $0.info.hasSentHead && $0.info.localPort == port }
     }
 
     /// Whether input on the connection from `port` may belong to a transfer: one that has sent its request, or an FTP session's commands,
@@ -35,9 +35,7 @@ struct RunningTransfers {
     func hasTransfer(fromPort port: Int) -> Bool {
         hasUnwatchedTransfer(fromPort: port)
             || port > 0
-                && all.contains {
-                    $0.info.mayReceive && !$0.hasResult && $0.info.long(CURLINFO_LOCAL_PORT) == port
-                }
+                && all.contains { $0.info.mayReceive && !$0.hasResult && $0.info.localPort == port }
     }
 
     /// Whether a transfer other than `easy` has sent its request on that TLS connection, and still has it. Within libcurl.

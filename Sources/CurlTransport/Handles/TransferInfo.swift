@@ -30,9 +30,12 @@ package struct TransferInfo {
 
     // MARK: - The connection
 
+    /// 0 without a connection, and for one that isn't IP, for which libcurl says 0 (7.88 and 8.14) or -1 (8.21).
+    var localPort: Int { max(0, long(CURLINFO_LOCAL_PORT)) }
+
     /// nil while the transfer has no IP connection.
     var endpoints: ConnectionEndpoints? {
-        let port = long(CURLINFO_LOCAL_PORT)
+        let port = localPort
         guard port > 0 else { return nil }
         return ConnectionEndpoints(
             localPort: port,
