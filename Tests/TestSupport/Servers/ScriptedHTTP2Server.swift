@@ -4,7 +4,7 @@ import CurlNetworkingLoopbackServer
 import CurlNetworkingLocks
 
 /// An HTTP/2 server without TLS that does what a test wants, frame by frame (RFC 9113). It reads no header fields. It opens the
-/// flow-control window again for every byte of a body that it gets.
+/// flow-control window again for every byte of a body that it gets, and sends no more of one than the client's windows allow.
 ///
 /// One thread for each connection and one for each answer. It ends with `stop()`, which every test must call.
 package final class ScriptedHTTP2Server: Sendable {
@@ -161,6 +161,7 @@ package final class ScriptedHTTP2Server: Sendable {
         let number: Int
         /// The requests in progress.
         let streams = Mutex<[UInt32: Request]>([:])
+        let windows = Mutex(Windows())
         private let sending = Mutex(())
 
         init(socket: Int32, number: Int) {
@@ -174,6 +175,27 @@ package final class ScriptedHTTP2Server: Sendable {
 
         func send(_ bytes: Data) {
             sending.withLock { _ in _ = write(bytes) }
+        }
+
+        /// Sends part of a body, as the client's windows allow.
+        func send(body: Data, ends: Bool, stream: UInt32) {
+            var rest = body
+            repeat {
+                guard let count = takeWindow(of: stream, upTo: rest.count) else { return }
+                let part = rest.prefix(count)
+                rest = Data(rest.dropFirst(count))
+                send(.data, flags: rest.isEmpty && ends ? endStream : 0, stream: stream, Data(part))
+            } while !rest.isEmpty
+        }
+
+        /// Waits for at least one byte, unless `count` is 0; nil if the connection is over.
+        private func takeWindow(of stream: UInt32, upTo count: Int) -> Int? {
+            while true {
+                let (taken, change) = windows.withLock { ($0.take(upTo: count, of: stream), $0.change) }
+                if taken > 0 || count == 0 { return taken }
+                guard let change else { return nil }
+                change.waitBlocking()
+            }
         }
 
         /// Sends frames without flags and content, as fast as they are taken, until the connection is over.
@@ -210,12 +232,57 @@ package final class ScriptedHTTP2Server: Sendable {
         }
     }
 
+    /// How many bytes of bodies the client takes (RFC 9113 §6.9).
+    private struct Windows {
+        private var connection = 65_535
+        private var initial = 65_535
+        /// What each stream has beyond the initial window.
+        private var streams: [UInt32: Int] = [:]
+        /// Opened when there is more; nil when the connection is over.
+        private(set) var change: Gate? = Gate()
+
+        mutating func take(upTo count: Int, of stream: UInt32) -> Int {
+            let taken = max(0, min(count, connection, initial + streams[stream, default: 0]))
+            connection -= taken
+            streams[stream, default: 0] -= taken
+            return taken
+        }
+
+        /// Without a stream, the connection's.
+        mutating func add(_ count: Int, to stream: UInt32) {
+            if stream == 0 { connection += count } else { streams[stream, default: 0] += count }
+            noteChange()
+        }
+
+        mutating func setInitial(_ count: Int) {
+            initial = count
+            noteChange()
+        }
+
+        mutating func end() {
+            change.take()?.open()
+        }
+
+        private mutating func noteChange() {
+            change?.open()
+            if change != nil { change = Gate() }
+        }
+    }
+
     private struct Frame {
         /// nil for one of another kind.
         let type: FrameType?
         let flags: UInt8
         let stream: UInt32
         let payload: Data
+
+        /// The value of a setting (RFC 9113 §6.5.1); nil if it isn't there.
+        func setting(_ identifier: UInt16) -> Int? {
+            let bytes = [UInt8](payload)
+            let start = stride(from: 0, to: bytes.count - 5, by: 6)
+                .first { Data(bytes[$0..<($0 + 2)]) == identifier.bigEndianBytes }
+            return start.map { bytes[($0 + 2)..<($0 + 6)].reduce(0) { $0 << 8 | Int($1) } }
+        }
     }
 
     package enum FrameType: UInt8, Sendable {
@@ -232,7 +299,10 @@ package final class ScriptedHTTP2Server: Sendable {
     private static let refusedStream: UInt32 = 7
 
     private func serve(_ connection: Connection) {
-        defer { connection.streams.withLock { $0.values.map(\.end) }.forEach { $0.open() } }
+        defer {
+            connection.streams.withLock { $0.values.map(\.end) }.forEach { $0.open() }
+            connection.windows.withLock { $0.end() }
+        }
         if let laterAnswer, connection.number > 1 {
             if connection.read(1) != nil { connection.send(laterAnswer) }
             return
@@ -255,7 +325,11 @@ package final class ScriptedHTTP2Server: Sendable {
         case .data:
             received(frame.payload, connection, frame.stream)
         case .settings where frame.flags & Self.acknowledgement == 0:
+            if let window = frame.setting(Self.windowSetting) { connection.windows.withLock { $0.setInitial(window) } }
             connection.send(.settings, flags: Self.acknowledgement)
+        case .windowUpdate:
+            let count = frame.payload.reduce(0) { $0 << 8 | Int($1) } & 0x7fff_ffff
+            connection.windows.withLock { $0.add(count, to: frame.stream) }
         case .ping where frame.flags & Self.acknowledgement == 0:
             connection.send(.ping, flags: Self.acknowledgement, frame.payload)
         default:
@@ -313,7 +387,7 @@ package final class ScriptedHTTP2Server: Sendable {
             } while !rest.isEmpty
             connection.send(frames)
         case .data(let data, let ends):
-            connection.send(.data, flags: ends ? endStream : 0, stream: stream, data)
+            connection.send(body: data, ends: ends, stream: stream)
         case .endlessFrames:
             connection.sendEndlessly(.data, stream: stream)
         case .reset(let code):
