@@ -14,7 +14,7 @@ final class ProxyStep: Step {
         where context.pool.usesTunnel(for: ticket) || plan.webSocket != nil && !server.isSOCKS:
             plan.options?.tunnel(through: server, to: ticket.origin, context.session.settings.names)
         case .through(let server) where server.isSOCKS: plan.options?.dropProxyAuthorization()
-        case .through: plan.options?.nameHost(ticket.origin)
+        case .through: plan.options?.nameTarget(at: ticket.origin)
         }
     }
 }
@@ -40,11 +40,14 @@ extension TransferOptions {
         removeHeader("Proxy-Authorization")
     }
 
-    /// Writes the field `Host`. libcurl (seen with 7.88.1) remembers with a connection to a proxy whether the first host asked for through it
-    /// is an IPv6 address, and writes the names of all others with brackets, too, or their addresses without.
-    fileprivate mutating func nameHost(_ origin: Origin) {
+    /// Writes the request-target, which is the whole URL, and the field `Host`. libcurl (seen with 7.88.1) remembers with a connection to a
+    /// proxy whether the first host asked for through it is an IPv6 address, and writes in that field the names of all others with brackets,
+    /// too, or their addresses without.
+    fileprivate mutating func nameTarget(at origin: Origin) {
+        let host = hostField(of: origin)
+        requestTarget = "http://" + host + target
         guard !headers.contains(where: { $0.isLine(ofField: "Host") }) else { return }
-        headers.append("Host: \(hostField(of: origin))")
+        headers.append("Host: \(host)")
     }
 
     /// Servers see the case of the letters, as without a proxy.

@@ -43,6 +43,9 @@ package struct TransferOptions: EasyOptions, Sendable {
 
     /// Without user name and password.
     package let url: String
+    /// What the request asks for, in its first line; nil for the path and query of `url`, as libcurl writes them. With an HTTP proxy and no
+    /// tunnel, the whole URL.
+    package var requestTarget: String?
     package var method: String
     /// Lines of the form "Name: value", "Name;" for an empty value and "Name:" to keep libcurl from adding one.
     package var headers: [String] {
@@ -164,6 +167,7 @@ package struct TransferOptions: EasyOptions, Sendable {
         case .always: try easy.set(CURLOPT_FORBID_REUSE, true)
         }
         try applyVersionAndAuthentication(to: easy)
+        try applyTarget(to: easy)
         try applyMethodAndBody(to: easy)
         try applyHeaders(to: easy)
         try inquiry?.apply(to: easy)
@@ -194,6 +198,10 @@ package struct TransferOptions: EasyOptions, Sendable {
         // A connection has one authentication state, which concurrent requests would share.
         if connectionAuthentication != nil { try easy.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1) }
         try proxy.apply(to: easy)
+    }
+
+    private func applyTarget(to easy: EasyHandle) throws(TransferFailure) {
+        if let requestTarget { try easy.set(CURLOPT_REQUEST_TARGET, requestTarget) }
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {

@@ -34,6 +34,17 @@ struct HTTP2PlainTests {
         #expect(connections.count == 1 && connections.first != .some(nil))
     }
 
+    @Test(
+        "Percent-encodings and an empty query are passed through untouched over HTTP/2",
+        arguments: ["/%C3%BC%e2%82%ac", "/%7euser?", "/?q=%c3%bc"]
+    )
+    func untouched(target: String) async throws {
+        defer { session.invalidateAndCancel() }
+        let response = try #require(await session.load(nginx.url(.plain, target)).response)
+        #expect(response.value(forHTTPHeaderField: "X-Protocol") == "HTTP/2.0")
+        #expect(response.value(forHTTPHeaderField: "X-Target") == target)
+    }
+
     @Test("A burst to a host not yet known shares one connection")
     func burst() async throws {
         defer { session.invalidateAndCancel() }

@@ -19,6 +19,21 @@ struct ProxyTests {
         #expect(request.header("Proxy-Authorization") == nil)
     }
 
+    @Test(
+        "A proxy gets the URL as the program wrote it",
+        arguments: ["/%C3%BC%e2%82%ac", "/a/../b/./c", "/%7euser?", "//double//slash/", "?q=%5b", "/p#%c3", ""]
+    )
+    func untouched(rest: String) async throws {
+        let proxy = try ScriptedProxy()
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings())
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://A.example:81\(rest)").response?.statusCode == 200)
+        let sent = rest.prefix { $0 != "#" }
+        let target = "http://A.example:81\(sent.hasPrefix("/") ? "" : "/")\(sent)"
+        #expect(proxy.server.requests.map(\.target) == [target])
+    }
+
     @Test("Hosts share connections to a proxy, and each has its own limit")
     func connections() async throws {
         let gate = Gate()

@@ -50,6 +50,7 @@ package final class NginxHTTP2: Sendable {
             root \(site.root.path);
             add_header X-Connection $connection always;
             add_header X-Protocol $server_protocol always;
+            add_header X-Target $request_uri always;
             location ~ ^/proxy/(\\d+)(/.*)$ {
                 proxy_pass http://127.0.0.1:$1$2$is_args$args;
                 proxy_buffering off;

@@ -29,6 +29,7 @@ enum RequestEncoder {
                 method: method,
                 headers: lines(for: fields, of: request, body: body, defaults: defaults)
             )
+        options.keepTarget()
         if !fields.contains("Authorization") { options.credentials = credentials }
         if fields.closesConnection { options.closing = .always }
         if settings.configureTransfer != nil {
@@ -191,5 +192,22 @@ extension TransferOptions {
         let path = url.range(of: "://").map { url[$0.upperBound...].drop { !"/?#".contains($0) } } ?? ""
         let target = path.prefix { $0 != "#" }
         return target.first == "/" ? String(target) : "/" + target
+    }
+
+    /// Has the target sent as it is. libcurl changes the digits of percent-encodings to upper case (since 8.20), after which signatures of
+    /// the URL no longer match, and drops a question mark that nothing follows (seen with 8.14; not with 7.88 and 8.21).
+    fileprivate mutating func keepTarget() {
+        var url = url
+        let mayChange = url.withUTF8 { bytes in
+            bytes.indices.contains { index in
+                let next = bytes[(index + 1)...].prefix(2)
+                return switch bytes[index] {
+                case UInt8(ascii: "%"): next.contains { (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+                case UInt8(ascii: "?"): next.first.map { $0 == UInt8(ascii: "#") } ?? true
+                default: false
+                }
+            }
+        }
+        if mayChange { requestTarget = target }
     }
 }
