@@ -201,7 +201,11 @@ package struct TransferOptions: EasyOptions, Sendable {
     }
 
     private func applyTarget(to easy: EasyHandle) throws(TransferFailure) {
-        if let requestTarget { try easy.set(CURLOPT_REQUEST_TARGET, requestTarget) }
+        guard let requestTarget else { return }
+        try easy.set(CURLOPT_REQUEST_TARGET, requestTarget)
+        // libcurl 8.21 can't write such a host for a proxy, and fails (https://github.com/curl/curl/issues/22382). It needs no host for
+        // anything else.
+        if requestTarget.hasPrefix("http://[") { try easy.set(CURLOPT_URL, "http://address.invalid/") }
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
