@@ -29,7 +29,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         let next: ConnectionChoice
         switch (ending.loss, connection) {
         case (_, .any) where returnsToHTTP2 && mayBeRepeated: next = .any
-        case (.none, _), (.restOfResponse, _), (_, .own), (.keptConnection, .new): return .pass
+        case (.none, _), (.restOfResponse, _), (.refusedResponse, _), (_, .own), (.keptConnection, .new): return .pass
         case (.keptConnection, .any): next = mayBeRepeated ? .new : .own
         case (.everyConnection, _): next = .own
         case (.response, _):

@@ -130,6 +130,8 @@ struct TransferEnding {
         case response
         /// The same, after the response's head.
         case restOfResponse
+        /// libcurl refused the response because of its `Location`.
+        case refusedResponse
     }
 
     /// How far the transfer had got.

@@ -167,6 +167,15 @@ struct UploadStepTests {
         #expect(step.end(lost(), of: request, rig).next != nil)
     }
 
+    @Test("After a response that libcurl refused, the server is asked what it has")
+    func refusedResponse() throws {
+        var ending = lost(.badServerResponse, .receiving)
+        ending.loss = .refusedResponse
+        #expect(step.end(ending, of: request, rig).isPass)
+        try begin()
+        #expect(step.end(ending, of: request, rig).next?.httpMethod == "HEAD")
+    }
+
     @Test("A host that can't be reached is asked again, or left to the step that waits for it")
     func unreachable() throws {
         try begin()

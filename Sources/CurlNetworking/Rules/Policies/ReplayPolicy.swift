@@ -90,6 +90,12 @@ enum ReplayPolicy {
         return isLossOfResponse(failure) || mayBeLossOfResponse(failure) || failure.code == .partialFile
     }
 
+    /// Whether libcurl (8.17 and newer) refused a response because its `Location` isn't the only one: it has several, or an informational
+    /// one had another. https://github.com/curl/curl/pull/19134
+    static func isRefusalOfLocation(_ failure: TransferFailure) -> Bool {
+        failure.code == .weirdServerReply && failure.text == "Multiple Location headers"
+    }
+
     /// Whether a request without a response failed because the server ended the connection, or the TLS handshake, or spoke another
     /// protocol.
     static func isSilence(_ error: URLError?) -> Bool {

@@ -471,6 +471,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             ending.loss = .response
             return failure.ofLostResponse
         }
+        if ReplayPolicy.isRefusalOfLocation(failure) { ending.loss = .refusedResponse }
         return evidence.interpret(failure)
     }
 

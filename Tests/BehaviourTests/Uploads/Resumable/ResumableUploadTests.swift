@@ -1,6 +1,7 @@
 import CurlNetworking
 import Foundation
 import CurlNetworkingLoopbackServer
+import CurlTransport
 import TestSupport
 import Testing
 
@@ -113,6 +114,27 @@ struct ResumableUploadTests {
                 "POST /files", "HEAD /uploads/1", "PATCH /uploads/1", "HEAD /uploads/1", "PATCH /uploads/1",
             ]
         )
+    }
+
+    @Test("An upload succeeds even if its response has another location than the one where it could be resumed")
+    func otherLocation() async throws {
+        let offer = LoopbackServer.ResumableUpload.offer(of: "/uploads/1", version: 6)
+        let rig = try UploadRig { request in
+            guard request.method == "POST" else {
+                return .status(204).header("Upload-Offset", "1000000").header("Upload-Complete", "?1")
+            }
+            let created = "HTTP/1.1 201 Created\r\nLocation: /items/1\r\nContent-Length: 0\r\n\r\n"
+            return .raw([.bytes(offer), .receive(upTo: nil) { _ in [.bytes(created)] }])
+        }
+        defer { rig.stop() }
+        let task = try rig.task(.data)
+        task.resume()
+        #expect(try await rig.delegate.completion() == nil)
+        #expect(task.countOfBytesSent == 1_000_000)
+        // Newer versions refuse the response.
+        let isRefused = CurlLibrary.version >= CurlVersion(8, 17)
+        #expect((task.response as? HTTPURLResponse)?.statusCode == (isRefused ? 204 : 201))
+        #expect(rig.requests == (isRefused ? ["POST /files", "HEAD /uploads/1"] : ["POST /files"]))
     }
 
     @Test("A resumed upload of which the server turns out to have everything counts as sent")
