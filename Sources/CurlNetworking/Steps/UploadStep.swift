@@ -169,8 +169,8 @@ final class UploadStep: Step, @unchecked Sendable {
         }
     }
 
-    /// After a lost connection or response, asks the server for its offset. Leaves to other steps what they handle: a kept connection that was dead
-    /// before the request was sent, and an unreachable host if the task may wait for that.
+    /// After a lost connection or response, asks the server for its offset. Leaves to other steps what they handle: a kept connection that
+    /// was dead before the request was sent, and an unreachable host if the task may wait for that.
     func end(_ ending: TransferEnding, of request: URLRequest, _ context: any StepContext) -> EndVerdict {
         guard let error = ending.error, ending.head == nil, ending.isOfNetwork, !context.owner.isCancelled else {
             return .pass
