@@ -132,6 +132,8 @@ enum { CLIBCURL_OPT_PROTOCOLS = CURLOPTTYPE_LONG + 181 };
 // Options and information newer than the oldest libcurl we compile against, by number, for use behind a run-time version check.
 enum {
     CLIBCURL_INFO_POSTTRANSFER_TIME_T = CURLINFO_OFF_T + 67,   // 8.10.0
+    CLIBCURL_OPT_CAINFO_BLOB = CURLOPTTYPE_BLOB + 309,              // 7.77.0
+    CLIBCURL_OPT_PROXY_CAINFO_BLOB = CURLOPTTYPE_BLOB + 310,        // 7.77.0
     CLIBCURL_OPT_CA_CACHE_TIMEOUT = CURLOPTTYPE_LONG + 321,    // 7.87.0
     CLIBCURL_OPT_QUICK_EXIT = CURLOPTTYPE_LONG + 322,      // 7.87.0
     CLIBCURL_OPT_PREREQFUNCTION = CURLOPTTYPE_FUNCTIONPOINT + 312,  // 7.80.0

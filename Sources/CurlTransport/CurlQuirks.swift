@@ -59,6 +59,11 @@ package struct CurlQuirks: Sendable, Equatable {
     /// since 8.7 a writer holds those bytes, and frees them.
     var leaksPausedBytes: Bool
 
+    /// Takes its defaults for the authorities of a handle that is told to have none. So it would parse the system's for each connection,
+    /// although a `TrustStore` takes their place (25 ms of CPU), and trust them beside a file that the program names. Since 8.21
+    /// (https://github.com/curl/curl/pull/21901). See `EasyHandle.clearAuthorities`.
+    var restoresAuthorities: Bool
+
     package init(version: CurlVersion) {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
@@ -73,6 +78,7 @@ package struct CurlQuirks: Sendable, Equatable {
         missesFTPEvents = version < CurlVersion(8, 7)
         forgetsFTPHandshakeLimit = version >= CurlVersion(8, 15)
         leaksPausedBytes = version < CurlVersion(8, 7)
+        restoresAuthorities = version >= CurlVersion(8, 21)
     }
 
     /// The linked libcurl's quirks. Code that depends on a quirk holds its own copy, which tests can replace.

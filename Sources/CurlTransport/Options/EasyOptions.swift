@@ -59,7 +59,7 @@ extension EasyOptions {
         // Cancelling a transfer during its name lookup must not block the loop until the lookup ends.
         if CurlLibrary.hasQuickExit { try easy.set(CURLoption(UInt32(CLIBCURL_OPT_QUICK_EXIT)), true) }
         // libcurl caches parsed certificates between connections only if they all come from one file. Parsing them costs 50 ms of CPU.
-        if CurlLibrary.hasCAFile, mayUseTLS { try easy.clear(CURLOPT_CAPATH) }
+        if CurlLibrary.hasCAFile, mayUseTLS { try easy.clearAuthorityDirectory(for: .server) }
         // libcurl's own default leaves that to OpenSSL's configuration.
         if mayUseTLS { try easy.set(CURLOPT_SSLVERSION, TLSSettings.defaultVersions) }
         easy.tls.hasSecureServer = mayUseTLS

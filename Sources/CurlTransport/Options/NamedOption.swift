@@ -89,6 +89,7 @@ extension EasyHandle {
     /// nil resets the option.
     package func set(_ option: NamedOption, string: String?) throws(TransferFailure) {
         if option.namesAuthorities { try removeTrust(in: option.peer) }
+        if option.nameForServer == "CAINFO" { try allowAuthorityFile(for: option.peer) }
         if let string { try set(option.option, string) } else { try clear(option.option) }
         if option.nameForServer == "CRLFILE", let string {
             tls.changeTrust(in: option.peer) { $0.revocationLists.append(string) }

@@ -17,7 +17,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_PROXY, url)
-        try easy.prepareForProxy(isSecure: url.hasPrefix("https:"))
+        try easy.prepareForProxy(isSecure: url.hasPrefix("https:"), hasAuthorities: authorities != nil)
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
         if url.hasPrefix("http") {
             // Whether there will be a tunnel depends on the server's scheme, too.
@@ -29,10 +29,10 @@ package struct ProxySettings: ConnectionSettings, Equatable {
         if alwaysTunnels { try easy.set(CURLOPT_HTTPPROXYTUNNEL, true) }
         if let authorities {
             try easy.set(CURLOPT_PROXY_CAINFO, authorities)
-            try easy.clear(CURLOPT_PROXY_CAPATH)
+            try easy.clearAuthorityDirectory(for: .proxy)
         } else if CurlLibrary.hasCAFile, url.hasPrefix("https:") {
             // See `EasyOptions`, which does the same for servers.
-            try easy.clear(CURLOPT_PROXY_CAPATH)
+            try easy.clearAuthorityDirectory(for: .proxy)
         }
         try authentication?.apply(to: easy)
     }

@@ -28,14 +28,15 @@ extension EasyHandle {
     /// Drops the session's own authorities for the proxy or the server, because the program is about to set others. Called before the
     /// transfer.
     func removeTrust(in peer: TLSPeer) throws(TransferFailure) {
-        guard peer == .server else { return tls[trustIn: peer] = nil }
         // For the resolver, libcurl takes those that are set for the server.
-        tls[trustIn: .resolver] = nil
-        if let store = tls[trustIn: .server] { try removeFromServer(store) }
+        if peer == .server { tls[trustIn: .resolver] = nil }
+        if let store = tls[trustIn: peer] { try remove(store, in: peer) }
     }
 
-    private func removeFromServer(_ store: TrustStore) throws(TransferFailure) {
-        tls[trustIn: .server] = nil
+    private func remove(_ store: TrustStore, in peer: TLSPeer) throws(TransferFailure) {
+        tls[trustIn: peer] = nil
+        if store.isSystems { try allowAuthorityFile(for: peer) }
+        guard peer == .server else { return }
         if store.isSystems, let file = clibcurl_version_info().pointee.cainfo {
             try set(CURLOPT_CAINFO, String(cString: file))
         }
@@ -43,10 +44,16 @@ extension EasyHandle {
     }
 
     /// Called before the transfer, after its authorities are set.
-    func prepareForProxy(isSecure: Bool) throws(TransferFailure) {
+    func prepareForProxy(isSecure: Bool, hasAuthorities: Bool) throws(TransferFailure) {
         tls.hasSecureProxy = isSecure
-        // libcurl parses the proxy's authorities. It should do that once, and has one cache for both.
-        if tls.hasSecureProxy, let store = tls[trustIn: .server], store.isSystems { try removeFromServer(store) }
+        guard isSecure else { return }
+        if CurlQuirks.current.restoresAuthorities {
+            // libcurl's cache isn't used where it looks in a directory too, as it then does by default.
+            if !hasAuthorities, TrustStore.replacesDefault { try ProxyTrust(.system).apply(to: self) }
+        } else if let store = tls[trustIn: .server], store.isSystems {
+            // libcurl parses the proxy's authorities. It should do that once, and has one cache for both.
+            try remove(store, in: .server)
+        }
     }
 
     /// For how many seconds libcurl keeps authorities that it has parsed; its default is a day. Called before the transfer.

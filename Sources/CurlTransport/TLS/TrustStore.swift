@@ -42,7 +42,11 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
                 case .system, .certificate: return false
                 }
             }
-            return revocationLists.isEmpty && Set(kinds).count == kinds.count
+            guard revocationLists.isEmpty, Set(kinds).count == kinds.count else { return false }
+            // libcurl would add the file or the directory that it was built with.
+            guard CurlQuirks.current.restoresAuthorities else { return true }
+            let information = clibcurl_version_info().pointee
+            return (kinds.contains(0) || information.cainfo == nil) && (kinds.contains(1) || information.capath == nil)
         }
     }
 
@@ -63,8 +67,7 @@ package final class TrustStore: ConnectionSettings, @unchecked Sendable {
     }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
-        try easy.clear(CURLOPT_CAINFO)
-        try easy.clear(CURLOPT_CAPATH)
+        try easy.clearAuthorities(for: .server)
         guard TrustFunctions.loaded != nil else { return try applyPortably(to: easy, CURLOPT_CAINFO, CURLOPT_CAPATH) }
         // libcurl's cache holds one set of authorities, and is for those that it reads itself.
         try easy.setCACache(lasting: 0)
@@ -140,8 +143,7 @@ package struct ProxyTrust: ConnectionSettings {
     }
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
-        try easy.clear(CURLOPT_PROXY_CAINFO)
-        try easy.clear(CURLOPT_PROXY_CAPATH)
+        try easy.clearAuthorities(for: .proxy)
         guard TrustFunctions.loaded != nil else {
             return try store.applyPortably(to: easy, CURLOPT_PROXY_CAINFO, CURLOPT_PROXY_CAPATH)
         }

@@ -48,6 +48,31 @@ struct ConfiguredAuthorityTests {
         #expect(result.error?.code == .serverCertificateHasUnknownRoot, "\(result)")
     }
 
+    @Test(
+        "libcurl itself reads no authorities but those that are set on the transfer",
+        arguments: [nil, "CAINFO", "CAPATH"] as [String?]
+    )
+    func read(option: String?) async throws {
+        let nginx = try TLSNginx.shared()
+        let lines = Watched<[String]>([])
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(nginx.site.authority)]
+            if let option {
+                $0.curl.configureTransfer = { transfer, _ in try Self.set(option, of: nginx.site, on: &transfer) }
+            }
+            $0.curl.trace = CurlOptions.Trace { _, event in
+                if [.text, .headerIn].contains(event.kind) { lines.update { $0.append(event.text) } }
+            }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(nginx.url(.showing(.good))).response?.statusCode == 200)
+        try await lines.wait { $0.contains { $0.hasPrefix("HTTP/") } }
+        let named = lines.value.filter { $0.contains("CAfile: ") || $0.contains("CApath: ") }
+        let allowed = ["none", "/dev/null", nginx.site.authority.path, nginx.site.authorities.path]
+        #expect(named.allSatisfy { line in allowed.contains { line.hasSuffix(": \($0)") } }, "\(named)")
+        #expect(named.contains { $0.contains(nginx.site.directory.path) } == (option != nil), "\(named)")
+    }
+
     @Test("A FIFO is no file of authorities, and nothing waits for it")
     func fifo() async throws {
         let nginx = try TLSNginx.shared()

@@ -43,7 +43,8 @@ struct CurlQuirksTests {
             CurlVersion(8, 21),
             [
                 "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsFTPHandshakeLimit",
-                "forgetsWaiting", "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused",
+                "forgetsWaiting", "looksThroughConnections", "restoresAuthorities", "sharesPriorKnowledgeWhenAnswered",
+                "spinsWhilePaused",
             ]
         ),
     ]
