@@ -29,6 +29,13 @@ package struct TransferFailure: Error, Sendable, Hashable {
         self.phase = phase
     }
 
+    /// libcurl's words if the server says, by an alert during the handshake, that the client's certificate has expired. If the server's own
+    /// couldn't be verified, libcurl says why.
+    static let textOfExpiredClient = "SSL certificate verification failed"
+
+    /// Whether the server finds that the client's certificate has expired.
+    package var isOfExpiredClient: Bool { code == .sslCertProblem && text == Self.textOfExpiredClient }
+
     package var proxy: ProxyFailure? { proxyReason.map { ProxyFailure($0) } }
 
     /// Whether input has left libcurl's HTTP/2 library in disorder. libcurl keeps the connection, but nothing more on it would be answered.

@@ -4,9 +4,7 @@ extension TransferFailure {
     /// The failure of `easy`'s transfer, which ended with `result`: with the error buffer's text, the system's errno and how far it got.
     init(_ result: TransferResult, of easy: EasyHandle) {
         let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)
-        // Newer versions of libcurl (seen with 8.21) take a client certificate's key that they can't use for a wrong argument.
-        let isOfKey = result.code == CURLE_BAD_FUNCTION_ARGUMENT && text.hasPrefix("unable to set private key file")
-        let code = isOfKey ? CURLE_SSL_CERTPROBLEM : result.code
+        let code = Self.isOfClientCertificate(result.code, text) ? CURLE_SSL_CERTPROBLEM : result.code
         self.init(
             code: CurlCode(code),
             text: text.isEmpty ? CurlCode(code).text : text,
@@ -37,6 +35,17 @@ extension TransferFailure {
     private mutating func note(proxyReason reason: Int) {
         let isUnsupported = text.hasPrefix("SOCKS4 connection to ")
         proxyReason = isUnsupported ? Int(CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.rawValue) : reason
+    }
+
+    /// Whether a client certificate is the reason for a failure to which libcurl gives another code.
+    private static func isOfClientCertificate(_ code: CURLcode, _ text: String) -> Bool {
+        switch code {
+        // It can't use the key. Newer versions (seen with 8.21) take that for a wrong argument.
+        case CURLE_BAD_FUNCTION_ARGUMENT: text.hasPrefix("unable to set private key file")
+        // The server's alert says that the certificate has expired. libcurl thinks it is about the server's own.
+        case CURLE_PEER_FAILED_VERIFICATION: text == TransferFailure.textOfExpiredClient
+        default: false
+        }
     }
 
     /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4

@@ -74,7 +74,10 @@ struct HandshakeFunctions: Sendable {
     func verify(_ context: Pointer, _ name: CertificateName) -> Int32 {
         let isGood = verifyCertificate(context) == 1
         let result = error(context)
-        guard isGood || result != 0 else { return Int32(X509Result.unspecified) }
+        guard isGood || result != 0 else {
+            setResult(Int32(X509Result.unspecified), context)
+            return Int32(X509Result.unspecified)
+        }
         guard result == 0, !hasLeaf(context, for: name) else { return result }
         setResult(Int32(name.mismatch), context)
         return Int32(name.mismatch)

@@ -138,6 +138,25 @@ struct TLSIdentityTests {
         #expect(error.curlText?.contains("alert") == true)
     }
 
+    @Test(
+        "A client certificate that the server finds expired is clientCertificateRejected too",
+        arguments: ["-tls1_2", "-tls1_3"]
+    )
+    func expired(version: String) async throws {
+        let peer = try await AlertingServer([version])
+        let session = peer.session {
+            $0.tls.identity = .pem(
+                certificates: .file(peer.site.certificate(.expired)),
+                privateKey: .file(peer.site.key(.expired))
+            )
+        }
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(peer.url).error)
+        #expect(error.code == .clientCertificateRejected)
+        #expect(error.certificateProblem == nil)
+        #expect(error.localizedDescription.contains("expired"))
+    }
+
     @Test("A server that ends the connection for want of a client certificate is clientCertificateRequired")
     func required() async throws {
         let peer = try await AlertingServer(["-tls1_3"])

@@ -101,6 +101,7 @@ enum ErrorTable {
 
     /// What went wrong: libcurl's text, unless that blames the wrong side.
     static func description(of failure: TransferFailure) -> String {
+        if failure.isOfExpiredClient { return "The server says that the client's certificate has expired." }
         if isOfUnkeptField(failure) {
             return
                 "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
