@@ -200,10 +200,9 @@ extension TransferOptions {
         var url = url
         let mayChange = url.withUTF8 { bytes in
             bytes.indices.contains { index in
-                let next = bytes[(index + 1)...].prefix(2)
-                return switch bytes[index] {
-                case UInt8(ascii: "%"): next.contains { (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
-                case UInt8(ascii: "?"): next.first.map { $0 == UInt8(ascii: "#") } ?? true
+                switch bytes[index] {
+                case UInt8(ascii: "%"): bytes[(index + 1)...].prefix(2).contains { (0x61...0x66).contains($0) }
+                case UInt8(ascii: "?"): index + 1 == bytes.count || bytes[index + 1] == UInt8(ascii: "#")
                 default: false
                 }
             }
