@@ -108,7 +108,7 @@ struct MultiTests {
 
     @Test(
         "The path goes out as it is",
-        arguments: ["/a/../b", "/./x//y", "/a%2fb", "/?q=%20+ä".replacing("ä", with: "%C3%A4")]
+        arguments: ["/a/../b", "/./x//y", "/a%2Fb", "/?q=%20+ä".replacing("ä", with: "%C3%A4")]
     )
     func paths(path: String) async throws {
         let server = try LoopbackServer { _ in .text("") }

@@ -116,12 +116,11 @@ enum ErrorTable {
         failure.code == .badFunctionArgument && failure.phase == .receiving
     }
 
-    /// libcurl reports a lack of memory if a line of a head (before libcurl 8) has more than 100 KiB, or one of the trailers after chunks
-    /// more than 4 KiB. ENOMEM is a real one, whatever had been received.
+    /// libcurl speaks of a lack of memory if a line of a head (before libcurl 8) has more than 100 KiB, or, with different codes, one of the
+    /// trailers after chunks more than 4 KiB. ENOMEM is a real one, whatever had been received.
     private static func isOfLargeLine(_ failure: TransferFailure) -> Bool {
         guard failure.phase == .receiving, failure.systemErrno != ENOMEM else { return false }
-        return failure.code == .outOfMemory
-            || failure.code == .recvError && failure.text.hasPrefix("Out of memory in chunk")
+        return failure.code == .outOfMemory || failure.text.hasPrefix("Out of memory in chunk")
     }
 
     private static func hasBegun(_ failure: TransferFailure) -> Bool {
