@@ -33,6 +33,8 @@ package final class Multi {
     /// Handles whose transfers ended while paused, and have been resumed.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    /// A socket of libcurl's own that the system refuses to watch.
+    private var unheard: Int32?
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
 
@@ -93,7 +95,7 @@ package final class Multi {
     private func closeHandle() {
         guard let open = handle else { return }
         loop.calls.within { open.close() }
-        handle = nil
+        (handle, unheard) = (nil, nil)
         idleClock.closed()
         timers.areDue = false
         loop.cancel(deadline)
@@ -183,6 +185,7 @@ package final class Multi {
         }
         running.add(easy)
         loop.transferCount += 1
+        watchUnheard(for: easy)
         return easy
     }
 
@@ -432,6 +435,12 @@ package final class Multi {
         if let easy = running.all.first(where: { $0.socket == socket }) { strand(easy) }
     }
 
+    /// Tries once more to watch the socket on which libcurl hears of names looked up, perhaps for `easy`.
+    private func watchUnheard(for easy: EasyHandle) {
+        guard let socket = unheard else { return }
+        loop.watch(socket, for: .read, owner: id) ? unheard = nil : strand(easy)
+    }
+
     /// Called when the system refuses to watch the transfer's socket: it would get no more events, so it ends soon.
     private func strand(_ easy: EasyHandle) {
         stranded.add(easy, .unwatched)
@@ -445,6 +454,7 @@ package final class Multi {
         let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
         if stranded.note(easy, socket, isWanted: isWanted) { scheduleSettling() }
         guard socket >= 0 else { return }
+        if socket == unheard { unheard = nil }
         if isWanted { easy?.opened = loop.current(socket) }
         _ = running.starved.take(socket)
         let asker = easy.map { ObjectIdentifier($0) }
@@ -456,7 +466,14 @@ package final class Multi {
             case CURL_POLL_REMOVE: unwatch(socket, of: easy)
             default: true
             }
-        if !isWatched, let easy { strand(easy) }
+        if !isWatched { missed(socket, of: easy) }
+    }
+
+    /// Called when the system refuses to watch `socket`. If that is one of libcurl's own, it won't hear of names that are looked up.
+    private func missed(_ socket: Int32, of easy: EasyHandle?) {
+        if let easy { return strand(easy) }
+        unheard = socket
+        for easy in running.all where easy.phase == .resolving { strand(easy) }
     }
 
     /// Called when libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
