@@ -259,18 +259,13 @@ struct WebSocketEndTests {
 
     @Test("A connection that is lost fails the task, and everything that waits")
     func lost() async throws {
-        let server = try LoopbackServer.forWebSockets { event in
-            if case .received = event { return [.close] }
-            return []
+        let rig = try WebSocketRig { event in
+            if case .received = event { [.close] } else { [] }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         task.receive { delegate.note("receive \(($0.failureCode).map { "\($0.rawValue)" } ?? "")") }
         task.sendPing { delegate.note("ping \(($0 as? URLError).map { "\($0.code.rawValue)" } ?? "")") }
-        task.resume()
         let events = try await delegate.completion()
         let code = URLError.Code.networkConnectionLost
         #expect(Set(events.map { "\($0)" }).count == 4)
@@ -283,18 +278,13 @@ struct WebSocketEndTests {
 
     @Test("A handler that cancels the task because its call has failed doesn't change the task's error")
     func cancelledAfterFailure() async throws {
-        let server = try LoopbackServer.forWebSockets { event in
-            if case .received = event { return [.close] }
-            return []
+        let rig = try WebSocketRig { event in
+            if case .received = event { [.close] } else { [] }
         }
-        defer { server.stop() }
-        let delegate = WebSocketDelegate()
-        let session = URLSession.forTest(delegate: delegate)
-        defer { session.invalidateAndCancel() }
-        let task = session.webSocketTask(with: server.webSocketURL())
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
         task.receive { _ in task.cancel() }
         task.sendPing { _ in }
-        task.resume()
         let events = try await delegate.completion()
         #expect(events.last == .completed(.networkConnectionLost))
         #expect((task.error as? URLError)?.code == .networkConnectionLost)
