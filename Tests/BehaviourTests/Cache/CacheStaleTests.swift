@@ -35,6 +35,28 @@ struct CacheStaleTests {
     }
 
     @Test(
+        "stale-if-error doesn't hold for a request that wants a validation, unless it allows that itself",
+        arguments: [
+            (nil, .reloadRevalidatingCacheData, false), ("no-cache", .useProtocolCachePolicy, false),
+            ("no-cache, stale-if-error=1000", .useProtocolCachePolicy, true),
+        ] as [(String?, URLRequest.CachePolicy, Bool)]
+    )
+    func validation(control: String?, policy: URLRequest.CachePolicy, holds: Bool) async throws {
+        let count = Counter()
+        let rig = try Rig { _ in
+            count.next() == 1
+                ? .text("body").headers(["ETag": "\"a\"", "Cache-Control": "max-age=1000, stale-if-error=1000"])
+                : .text("trouble", status: 503)
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "body")
+        var request = URLRequest(url: rig.url("/"), cachePolicy: policy)
+        request.setValue(control, forHTTPHeaderField: "Cache-Control")
+        #expect(await rig.session.load(request).text == (holds ? "body" : "trouble"))
+        #expect(rig.server.requests.last?.header("If-None-Match") == "\"a\"")
+    }
+
+    @Test(
         "stale-if-error holds if the server lets the time-out pass, waiting for connectivity or not",
         arguments: [false, true]
     )

@@ -195,12 +195,17 @@ struct CacheDecisionTests {
 
     @Test("A stale response stands in for an error where it or the request allows that")
     func staleIfError() throws {
-        func standsIn(_ control: String, age: TimeInterval, request: String? = nil) throws -> Bool {
+        func standsIn(
+            _ control: String,
+            age: TimeInterval,
+            request: String? = nil,
+            policy: URLRequest.CachePolicy = .useProtocolCachePolicy
+        ) throws -> Bool {
             let head = Sample.head(200, ["Cache-Control": control])
             let now = Date()
             let freshness = CacheFreshness(head, requested: now - age, received: now - age, now: now)
             let headers: KeyValuePairs<String, String> = request.map { ["Cache-Control": $0] } ?? [:]
-            let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: .useProtocolCachePolicy)
+            let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: policy)
             return CacheValidation.standsInForError(freshness, for: demand)
         }
         #expect(try standsIn("max-age=100, stale-if-error=100", age: 150))
@@ -208,6 +213,9 @@ struct CacheDecisionTests {
         #expect(try !standsIn("max-age=100", age: 150))
         #expect(try standsIn("max-age=100", age: 150, request: "stale-if-error=60"))
         #expect(try !standsIn("max-age=100, stale-if-error=100, must-revalidate", age: 150))
+        #expect(try !standsIn("max-age=100, stale-if-error=100", age: 50, request: "no-cache"))
+        #expect(try standsIn("max-age=100", age: 150, request: "no-cache, stale-if-error=60"))
+        #expect(try !standsIn("max-age=100, stale-if-error=100", age: 150, policy: .reloadRevalidatingCacheData))
     }
 
     @Test("A server that is out of reach is in trouble")
