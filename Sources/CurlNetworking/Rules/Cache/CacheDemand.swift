@@ -112,8 +112,8 @@ struct CacheDemand: Equatable, Sendable {
             reading = .nothing
             mayStore = false
         }
-        let isReload = field == nil ? fields["Pragma"] == "no-cache" : directives.contains("no-cache")
-        if isReload, reading == .fresh { reading = .validated }
+        let reloads = field == nil ? CacheDirectives(fields["Pragma"]) : directives
+        if reloads.contains("no-cache"), reading == .fresh { reading = .validated }
         if directives.contains("only-if-cached") { failsWithout = true }
         maximumAge = directives.seconds("max-age")
         minimumFreshness = directives.seconds("min-fresh") ?? 0

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The directives of a `Cache-Control` field (RFC 9111 §5.2). Of several with the same name, the first counts. An unreadable field counts
-/// as `no-store`.
+/// The directives of a `Cache-Control` field (RFC 9111 §5.2), or of a `Pragma` field, which has the same form (§5.4). Of several with the
+/// same name, the first counts. An unreadable field counts as `no-store`.
 struct CacheDirectives: Equatable, Sendable {
     private var arguments: [String: String] = [:]
 

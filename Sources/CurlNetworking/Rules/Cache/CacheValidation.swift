@@ -36,9 +36,8 @@ enum CacheValidation {
     /// §4.2, §5.2.
     private static func isUsable(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
         let directives = freshness.directives
-        if directives.forbidUseUnasked || (head["Cache-Control"] == nil && head["Pragma"] == "no-cache") {
-            return false
-        }
+        if directives.forbidUseUnasked { return false }
+        if head["Cache-Control"] == nil, CacheDirectives(head.combined("Pragma")).contains("no-cache") { return false }
         if let maximumAge = demand.maximumAge, freshness.age > maximumAge { return false }
         let allowed = directives.contains("must-revalidate") ? 0 : demand.maximumStaleness
         // An unknown age is infinite: it is allowed only if there is no limit at all.

@@ -87,10 +87,14 @@ struct CacheDecisionTests {
         #expect(try decision(50, "only-if-cached") == .use)
     }
 
-    @Test("Pragma counts where there is no Cache-Control")
+    @Test("Pragma counts where there is no Cache-Control, in any case and among others")
     func pragma() throws {
         #expect(try Self.decision(age: 50, headers: ["Pragma": "no-cache"]) == .validate(Self.conditions))
         #expect(try Self.decision(age: 50, headers: ["Pragma": "no-cache", "Cache-Control": "max-stale"]) == .use)
+        #expect(try Self.decision(age: 50, headers: ["Pragma": "a, No-Cache"]) == .validate(Self.conditions))
+        #expect(try Self.decision(age: 50, headers: ["Pragma": "no-cache-here"]) == .use)
+        let fields: KeyValuePairs = ["Pragma": "a", "pragma": "No-cache", "Expires": "Sat, 01 Jan 2050 00:00:00 GMT"]
+        #expect(try Self.decision(age: 0, fields) == .load)
     }
 
     @Test("must-revalidate goes before max-stale")
