@@ -277,7 +277,7 @@ final class CacheStep: Step, @unchecked Sendable {
             return isValidated ? confirm(candidate, with: received.head, to: received.request, context) : nil
         }
         guard CacheValidation.errorStatuses.contains(status),
-            CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
+            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
         else { return nil }
         return transfer(of: candidate, isConfirmed: false, context)
     }
@@ -391,7 +391,7 @@ final class CacheStep: Step, @unchecked Sendable {
         // A protocol class may have loaded the target of a redirect: then this step wasn't asked about it.
         guard case .candidate(let candidate, _) = stored, context.owner.shownResponse == nil, let demand,
             request.url.map(StoredResponse.key(of:)) == candidate.key, CacheValidation.isUnreachable(after: error.code),
-            CacheValidation.standsInForError(candidate.freshness(now: Date()), for: demand)
+            CacheValidation.standsInForError(candidate.head, candidate.freshness(now: Date()), for: demand)
         else { return .pass }
         return .load(transfer(of: candidate, isConfirmed: false, context))
     }

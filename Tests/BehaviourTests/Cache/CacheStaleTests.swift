@@ -34,6 +34,20 @@ struct CacheStaleTests {
         #expect(result.response?.value(forHTTPHeaderField: "Age") != nil)
     }
 
+    @Test("stale-if-error doesn't hold for a response that is an error itself")
+    func storedError() async throws {
+        let count = Counter()
+        let server = try LoopbackServer { _ in
+            .text("\(count.next())", status: 503).header("Cache-Control", "max-age=0, stale-if-error=1000")
+        }
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = server.url("/")
+        for number in 1...2 { #expect(await session.load(url).text == "\(number)") }
+        server.stop()
+        #expect(await session.load(url).error != nil)
+    }
+
     @Test(
         "stale-if-error doesn't hold for a request that wants a validation, unless it allows that itself",
         arguments: [

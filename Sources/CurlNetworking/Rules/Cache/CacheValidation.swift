@@ -64,13 +64,13 @@ enum CacheValidation {
         return fields.filter { HeaderRules.isValue($0.value) }
     }
 
-    /// Whether the stored response may be used instead of a server error (RFC 5861 §4). A request that wants only what the server confirms
-    /// must allow it itself.
-    static func standsInForError(_ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
+    /// Whether the stored response may be used instead of a server error (RFC 5861 §4): not if it is one itself. A request that wants only
+    /// what the server confirms must allow it itself.
+    static func standsInForError(_ head: ResponseHead, _ freshness: CacheFreshness, for demand: CacheDemand) -> Bool {
         let directives = freshness.directives
         let offered = demand.reading == .validated ? nil : directives.seconds("stale-if-error")
-        guard !directives.contains("must-revalidate"), !directives.forbidUseUnasked,
-            let allowed = demand.staleIfError ?? offered
+        guard !errorStatuses.contains(head.status), !directives.contains("must-revalidate"),
+            !directives.forbidUseUnasked, let allowed = demand.staleIfError ?? offered
         else { return false }
         return freshness.staleness <= allowed
     }

@@ -202,21 +202,24 @@ struct CacheDecisionTests {
         func standsIn(
             _ control: String,
             age: TimeInterval,
+            status: Int = 200,
             request: String? = nil,
             policy: URLRequest.CachePolicy = .useProtocolCachePolicy
         ) throws -> Bool {
-            let head = Sample.head(200, ["Cache-Control": control])
+            let head = Sample.head(status, ["Cache-Control": control])
             let now = Date()
             let freshness = CacheFreshness(head, requested: now - age, received: now - age, now: now)
             let headers: KeyValuePairs<String, String> = request.map { ["Cache-Control": $0] } ?? [:]
             let demand = try CacheDemand(Sample.request("http://a/", "GET", headers), policy: policy)
-            return CacheValidation.standsInForError(freshness, for: demand)
+            return CacheValidation.standsInForError(head, freshness, for: demand)
         }
         #expect(try standsIn("max-age=100, stale-if-error=100", age: 150))
         #expect(try !standsIn("max-age=100, stale-if-error=100", age: 250))
         #expect(try !standsIn("max-age=100", age: 150))
         #expect(try standsIn("max-age=100", age: 150, request: "stale-if-error=60"))
         #expect(try !standsIn("max-age=100, stale-if-error=100, must-revalidate", age: 150))
+        for status in [500, 503] { #expect(try !standsIn("max-age=100, stale-if-error=100", age: 150, status: status)) }
+        #expect(try standsIn("max-age=100, stale-if-error=100", age: 150, status: 404))
         #expect(try !standsIn("max-age=100, stale-if-error=100", age: 50, request: "no-cache"))
         #expect(try standsIn("max-age=100", age: 150, request: "no-cache, stale-if-error=60"))
         #expect(try !standsIn("max-age=100, stale-if-error=100", age: 150, policy: .reloadRevalidatingCacheData))
