@@ -51,9 +51,9 @@ enum CookieMatching {
         host == domain || (host.hasSuffix("." + domain) && !isAddress(host))
     }
 
-    /// Whether `path` is `cookiePath` or below it (§5.1.4).
+    /// Whether `path` is `cookiePath` or below it (§5.1.4), by bytes: to Swift, the Kelvin sign is the letter K.
     static func path(_ path: String, matches cookiePath: String) -> Bool {
-        guard path.hasPrefix(cookiePath) else { return false }
+        guard path.utf8.starts(with: cookiePath.utf8) else { return false }
         let length = cookiePath.utf8.count
         return cookiePath.utf8.last == UInt8(ascii: "/") || path.utf8.count == length
             || path.utf8.dropFirst(length).first == UInt8(ascii: "/")
