@@ -79,7 +79,9 @@ enum SetCookieParser {
     private static func domain(_ value: String) -> String? {
         let domain = value.hasPrefix(".") ? String(value.dropFirst()) : value
         if domain.isEmpty { return nil }
-        return HostSpelling.canonical(domain) ?? domain.lowercased()
+        // As in the URL, an IPv6 address may have brackets.
+        let host = domain.contains(":") ? HostSpelling.unbracketed(domain) : domain
+        return HostSpelling.canonical(host) ?? domain.lowercased()
     }
 
     /// §5.2.2: zero and negative numbers mean the past; very large numbers are capped.

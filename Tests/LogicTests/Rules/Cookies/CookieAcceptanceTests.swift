@@ -187,7 +187,11 @@ struct CookieAcceptanceTests {
         ] {
             #expect(try Self.cookies("a=b; Domain=\(domain)", from: "http://\(host)/").map(\.domain) == ["127.0.0.1"])
         }
-        #expect(try Self.cookies("a=b", from: "http://[::1]/").count == 1)
+        for field in ["a=b", "a=b; Domain=::1", "a=b; Domain=[::1]", "a=b; Domain=[0:0::1]"] {
+            #expect(try Self.cookies(field, from: "http://[::1]/").map(\.domain) == ["::1"], "\(field)")
+        }
+        #expect(try Self.cookies("a=b; Domain=[::2]", from: "http://[::1]/").isEmpty)
+        #expect(try Self.cookies("a=b; Domain=[example.com]", from: "http://example.com/").isEmpty)
     }
 
     @Test("The policies decide")
