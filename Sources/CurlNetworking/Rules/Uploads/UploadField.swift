@@ -47,16 +47,12 @@ extension ResponseHead {
     /// The largest body of a request that appends, in bytes; nil if the server doesn't say. The field is a dictionary (RFC 9651 §3.2), of
     /// whose members with the same name the last one counts.
     var uploadAppendLimit: Int64? {
-        let members = fields.filter { $0.name.isEqualIgnoringASCIICase(to: UploadField.limit) }
-            .flatMap { $0.value.split(separator: ",") }
-        let limits = members.compactMap { member -> Int64? in
-            let item = member.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
-            guard item.count == 2, item[0].trimmingCharacters(in: .whitespaces) == "max-append-size" else {
-                return nil
-            }
-            return Self.structuredInteger(item[1].trimmingCharacters(in: .whitespaces))
-        }
-        return limits.last.flatMap { $0 > 0 ? $0 : nil }
+        let members = combined(UploadField.limit).flatMap(ListField.elements) ?? []
+        let pairs = members.map { $0.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1).map(\.trimmed) }
+        guard let pair = pairs.last(where: { $0.first == "max-append-size" }), pair.count == 2,
+            let limit = Self.structuredInteger(String(pair[1])), limit > 0
+        else { return nil }
+        return limit
     }
 
     /// Whether the server has everything; nil if it doesn't say. Either version's field will do.

@@ -104,7 +104,9 @@ struct UploadFieldTests {
             ("max-append-size=1, max-append-size=2", 2), (" max-append-size=400 , c", 400), ("", nil),
             ("max-append-size", nil), ("max-append-size=0", nil), ("max-append-size=-1", nil),
             ("max-append-size=1000000000000000", nil), ("max-append-size=999999999999999", 999_999_999_999_999),
-            ("Max-Append-Size=5", nil), ("min-append-size=5", nil),
+            ("Max-Append-Size=5", nil), ("min-append-size=5", nil), ("max-append-size=5, max-append-size", nil),
+            ("a=\"b, max-append-size=5\"", nil), ("a=\"b, max-append-size=5", nil),
+            ("a=\"b;c\";d=\"e, \\\"f\", max-append-size=5", 5),
         ] as [(String, Int64?)] {
             #expect(Sample.head(204, ["Upload-Limit": value]).uploadAppendLimit == limit, "\(value)")
         }
