@@ -140,11 +140,12 @@ struct ErrorTests {
     }
 
     @Test(
-        "Chunks that are none, and lengths that differ, are a bad response and no lost connection",
+        "Chunks that are none, lengths that differ and a misplaced line end are a bad response and no lost connection",
         arguments: [
             "Transfer-Encoding: chunked\r\n\r\nhello\r\n", "Transfer-Encoding: chunked\r\n\r\n1\r\nOK\r\n0\r\n\r\n",
             "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nOK\r\n",
             "Content-Length: 2\r\nContent-Length: 1\r\n\r\nOK", "Content-Length: 1\r\nContent-Length: 2\r\n\r\nOK",
+            "\rContent-Length: 2\r\n\r\nOK",
         ]
     )
     func nonsense(rest: String) async throws {

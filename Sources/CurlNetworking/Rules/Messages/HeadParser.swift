@@ -50,12 +50,16 @@ struct HeadParser {
     }
 
     private mutating func consume(line: UnsafeRawBufferPointer) -> Event {
-        let isContinuation = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+        let first = line.first
+        let isContinuation = first == UInt8(ascii: " ") || first == UInt8(ascii: "\t")
         let line = line.trimmed
         if isContinuation {
             return fold(line)
         } else if line.isEmpty {
             return finish()
+        } else if first == UInt8(ascii: "\r") {
+            // libcurl takes any line that begins like that for the head's end.
+            return .malformed
         } else if line[0] == UInt8(ascii: "H"), statusLine == nil, let statusLine = StatusLine(line) {
             self.statusLine = statusLine
             fields.reserveCapacity(16)

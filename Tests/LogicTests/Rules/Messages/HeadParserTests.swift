@@ -180,6 +180,13 @@ struct HeadParserTests {
         #expect(try Self.fields("A : b") == [HeaderField(name: "A", value: "b")])
     }
 
+    @Test("A field after a carriage return is malformed: libcurl takes the line for the head's end")
+    func misplacedReturn() {
+        #expect(Self.parse(["HTTP/1.1 200 OK", "\rA: b", ""]).isMalformed)
+        #expect(Self.parse(["HTTP/1.1 100 Continue", "A: b", "\rC: d", "HTTP/1.1 200 OK", ""]).isMalformed)
+        #expect(Self.parse(["HTTP/1.1 200 OK", "A: b", "\r"]).heads.count == 1)
+    }
+
     @Test("A folded line of nothing but white space does not end the head")
     func emptyFolding() throws {
         #expect(
