@@ -10,6 +10,15 @@ struct CertificateName: Sendable, Equatable {
         isAddress = text.isNumericAddress
     }
 
+    /// The wildcard that covers it, as libcurl understands wildcards: in place of the whole first label, and below two others. To OpenSSL,
+    /// none covers a name with an underscore. nil if there is none.
+    var wildcard: String? {
+        guard !isAddress, let dot = text.utf8.firstIndex(of: UInt8(ascii: ".")),
+            text.utf8[dot...].dropFirst().contains(UInt8(ascii: "."))
+        else { return nil }
+        return "*" + text[dot...]
+    }
+
     /// The result of verifying a certificate that lacks it.
     var mismatch: Int { isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch }
 }

@@ -92,30 +92,31 @@ struct HandshakeFunctions: Sendable {
         errorText(result).map { String(cString: $0) } ?? "unknown"
     }
 
-    /// `X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS` and `X509_CHECK_FLAG_NEVER_CHECK_SUBJECT`.
-    private static let (noPartialWildcards, neverSubject): (UInt32, UInt32) = (4, 32)
+    /// `X509_CHECK_FLAG_NO_WILDCARDS` and `X509_CHECK_FLAG_NEVER_CHECK_SUBJECT`.
+    private static let (noWildcards, neverSubject): (UInt32, UInt32) = (2, 32)
 
-    /// As libcurl does it (RFC 9525 §6.3): the subject is a name only if the certificate has neither names nor addresses.
+    /// As libcurl does it (RFC 9525 §6.3): the subject is a name or an address only if the certificate has neither besides.
     private func hasLeaf(_ context: Pointer, for name: CertificateName) -> Bool {
         guard let leaf = leaf(context) else { return false }
-        if name.isAddress { return checkAddress(leaf, name.text, 0) == 1 }
-        // OpenSSL takes that for all names below the domain.
-        guard !name.text.hasPrefix(".") else { return false }
-        let flags = Self.noPartialWildcards | (hasAddress(leaf) ? Self.neverSubject : 0)
-        return checkHost(leaf, name.text, 0, flags, nil) == 1
+        if name.isAddress, checkAddress(leaf, name.text, 0) == 1 { return true }
+        let hasNames = hasNames(leaf)
+        // OpenSSL takes a host that begins with a dot for all names below the domain.
+        guard !(name.isAddress && hasNames), !name.text.hasPrefix(".") else { return false }
+        let flags = Self.noWildcards | (hasNames ? Self.neverSubject : 0)
+        return [name.text, name.wildcard].compactMap(\.self).contains { checkHost(leaf, $0, 0, flags, nil) == 1 }
     }
 
-    // NID_subject_alt_name and GEN_IPADD
-    private static let (alternativeNames, address): (Int32, Int32) = (85, 7)
+    // NID_subject_alt_name, GEN_DNS and GEN_IPADD
+    private static let (alternativeNames, name, address): (Int32, Int32, Int32) = (85, 2, 7)
 
-    /// Whether `certificate` is for any address.
-    private func hasAddress(_ certificate: Pointer) -> Bool {
+    /// Whether `certificate` has any name or address besides its subject.
+    private func hasNames(_ certificate: Pointer) -> Bool {
         guard let names = decodeExtension(certificate, Self.alternativeNames, nil, nil) else { return false }
         defer { freeNames(names) }
         return elements(names).contains { name in
             var kind: Int32 = 0
             _ = nameValue(name, &kind)
-            return kind == Self.address
+            return kind == Self.name || kind == Self.address
         }
     }
 

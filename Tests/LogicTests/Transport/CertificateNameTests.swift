@@ -24,6 +24,18 @@ struct CertificateNameTests {
     }
 
     @Test(
+        "A wildcard covers a host that is below two labels or more, and no address",
+        arguments: [
+            ("a.example.com", "*.example.com"), ("a_b.example.com.", "*.example.com"),
+            ("a.b.example.com", "*.b.example.com"), ("example.com", nil), ("localhost", nil), ("192.0.2.1", nil),
+            ("2001:db8::1", nil),
+        ]
+    )
+    func wildcard(host: String, wildcard: String?) {
+        #expect(CertificateName(host: host).wildcard == wildcard)
+    }
+
+    @Test(
         "A text is an address as a whole and in its usual form, or it is none",
         arguments: [
             ("127.0.0.1", true), ("::1", true), ("::ffff:192.0.2.1", true), ("127.1", false), ("[::1]", false),

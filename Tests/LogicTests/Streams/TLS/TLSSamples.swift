@@ -97,6 +97,36 @@ enum TLSSamples {
         -----END CERTIFICATE-----
         """
 
+    /// For each name in the domain names_of.server.test, and self-signed, with `selfSignedKey`.
+    static let wildcard = """
+        -----BEGIN CERTIFICATE-----
+        MIIBoDCCAUagAwIBAgIUSVXMDcj8RoEiFarweUMLc/I92b0wCgYIKoZIzj0EAwIw
+        EzERMA8GA1UEAwwIYSBzZXJ2ZXIwIBcNMjYxMTMwMjAwNjIyWhgPMjEyNjExMDYy
+        MDA2MjJaMBMxETAPBgNVBAMMCGEgc2VydmVyMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+        AQcDQgAEazyRlEXsIxfIix6uDHIpFG6oHFpIrJTLYQGt+IxsTAP0Bgura7m7T+zx
+        +5TV0R1GsVw0aR1tEApvWHQUEh4+HqN2MHQwHQYDVR0OBBYEFExGykMvHDrEBdFZ
+        D2y6LK/wHpPvMB8GA1UdIwQYMBaAFExGykMvHDrEBdFZD2y6LK/wHpPvMA8GA1Ud
+        EwEB/wQFMAMBAf8wIQYDVR0RBBowGIIWKi5uYW1lc19vZi5zZXJ2ZXIudGVzdDAK
+        BggqhkjOPQQDAgNIADBFAiEAmc7yEZl6GxsZW5HZz5dePzEuMcagH8ZfvBqNh3I6
+        zgUCIDNpgL+UIkVNLUwthXvISEmmbnt+/i6p7TBdGV4jfRxK
+        -----END CERTIFICATE-----
+        """
+
+    /// The same, for nothing but its subject, 192.0.2.1.
+    static let subjectAddress = """
+        -----BEGIN CERTIFICATE-----
+        MIIBfjCCASWgAwIBAgIUY9kMpgl91XXODKeiqL41sNPysf4wCgYIKoZIzj0EAwIw
+        FDESMBAGA1UEAwwJMTkyLjAuMi4xMCAXDTI2MTEzMDIwMDYyMloYDzIxMjYxMTA2
+        MjAwNjIyWjAUMRIwEAYDVQQDDAkxOTIuMC4yLjEwWTATBgcqhkjOPQIBBggqhkjO
+        PQMBBwNCAARrPJGURewjF8iLHq4McikUbqgcWkislMthAa34jGxMA/QGC6trubtP
+        7PH7lNXRHUaxXDRpHW0QCm9YdBQSHj4eo1MwUTAdBgNVHQ4EFgQUTEbKQy8cOsQF
+        0VkPbLosr/Aek+8wHwYDVR0jBBgwFoAUTEbKQy8cOsQF0VkPbLosr/Aek+8wDwYD
+        VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiA0pIzdgXg22WFfCTafaTFM
+        4GheFCxeHdULhBOs62zsagIgGz3bG/mljL9AOC1LAa+/4H/aTHt8tmpzqFlzC9YZ
+        Bi8=
+        -----END CERTIFICATE-----
+        """
+
     static let client = """
         -----BEGIN CERTIFICATE-----
         MIIBhjCCASugAwIBAgIUSFx0TVswNMjVjM796eGt+xBgV+UwCgYIKoZIzj0EAwIw
