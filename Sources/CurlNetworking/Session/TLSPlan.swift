@@ -75,7 +75,10 @@ struct TLSPlan: Sendable {
         settings.cipherList = options.cipherSuites?.joined(separator: ":")
         settings.cipherSuites = options.tls13CipherSuites?.joined(separator: ":")
         settings.publicKeyPins = hosts.first(\.publicKeyPins, for: origin)?.joined(separator: ";")
-        settings.clientCertificate = options.identity?.certificate
+        if let identity = options.identity {
+            settings.clientCertificate = identity.certificate
+            settings.clientCertificateHost = origin.certificateHost
+        }
         settings.verifiesServer = !trustsAnyCertificate(origin)
         return (settings, plan.trust.store)
     }

@@ -29,7 +29,7 @@ final class TokenRequest: @unchecked Sendable {
 
     /// - Parameter completion: Called once, with the token as it is sent, or nil if there is none. Not after `stop`.
     init(for origin: Origin, _ completion: @escaping (String?) -> Void) {
-        host = origin.isUnixSocket ? UnixSocketURL.authority : origin.hostWithoutZone
+        host = origin.certificateHost
         state = .ready(completion)
     }
 

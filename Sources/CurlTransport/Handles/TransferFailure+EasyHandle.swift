@@ -3,6 +3,10 @@ import CCurlNetworkingLibcurl
 extension TransferFailure {
     /// The failure of `easy`'s transfer, which ended with `result`: with the error buffer's text, the system's errno and how far it got.
     init(_ result: TransferResult, of easy: EasyHandle) {
+        if let mismatch = easy.tls.mismatch {
+            self = mismatch
+            return
+        }
         let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)
         let code = Self.isOfClientCertificate(result.code, text) ? CURLE_SSL_CERTPROBLEM : result.code
         self.init(

@@ -19,6 +19,13 @@ extension EasyHandle {
         if HandshakeFunctions.loaded != nil { try watchHandshakes() }
     }
 
+    /// The same if its certificate is for another host than `host`, as `HandshakeInquiry` has it.
+    func verifyBeforeShowingCertificate(to host: String) throws(TransferFailure) {
+        guard HandshakeFunctions.loaded != nil else { return }
+        try watchHandshakes()
+        tls.hostCheck = HandshakeInquiry(checking: host, of: self)
+    }
+
     private func watchHandshakes() throws(TransferFailure) {
         guard !tls.isNeeded else { return }
         try check(clibcurl_easy_set_ssl_context(handle, Callbacks.sslContext))
@@ -76,6 +83,6 @@ extension EasyHandle {
         }
         guard peer == .server else { return CURLE_OK }
         if tls.verifiesServer { HandshakeFunctions.loaded?.endUnverified(context) }
-        return tls.inquiry?.configure(context, of: self) ?? CURLE_OK
+        return (tls.inquiry ?? tls.hostCheck)?.configure(context, of: self) ?? CURLE_OK
     }
 }

@@ -72,6 +72,8 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// libcurl's time of the last handshake when the current connection was set up: it changes when that connection's handshake is done.
     private var previousHandshake: Int64 = 0
     private var isClosed = false
+    /// The transfer's failure if the certificate is for another host; nil leaves that to libcurl.
+    private var mismatch: TransferFailure?
     /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
@@ -79,6 +81,20 @@ package final class HandshakeInquiry: @unchecked Sendable {
     package init(host: String, decisions: HandshakeDecisions) {
         name = CertificateName(host: host)
         self.decisions = decisions
+    }
+
+    /// Asks nothing, and only ends `easy`'s handshakes with servers whose certificates are for another host: with the failure that libcurl
+    /// has for the same after the handshake. Through a proxy's TLS, it would lose the reason.
+    init(checking host: String, of easy: EasyHandle) {
+        name = CertificateName(host: host)
+        var decisions = HandshakeDecisions()
+        decisions.identity = .configured
+        self.decisions = decisions
+        self.easy = easy
+        isClosed = true
+        var mismatch = TransferFailure.untrusted(name.mismatch, "")
+        mismatch.text = "SSL: no alternative certificate subject name matches target host name '\(host)'"
+        self.mismatch = mismatch
     }
 
     func apply(to easy: EasyHandle) throws(TransferFailure) {
@@ -107,7 +123,10 @@ package final class HandshakeInquiry: @unchecked Sendable {
             return 1
         }
         // Once the request has been sent, it is too late for questions.
-        guard isFirstHandshake, trust == nil else { return result == 0 ? 1 : 0 }
+        guard isFirstHandshake, trust == nil else {
+            if let mismatch, result == mismatch.verification { easy?.tls.mismatch = mismatch }
+            return result == 0 ? 1 : 0
+        }
         question = .serverTrust(chain: chain, result: Int(result), reason: functions.text(of: Int(result)))
         functions.setResult(Int32(X509Result.applicationVerification), context)
         return 0

@@ -12,6 +12,9 @@ package struct TLSSettings: ConnectionSettings, Hashable {
     /// Such as "sha256//…;sha256//…".
     package var publicKeyPins: String?
     package var clientCertificate: ClientCertificate?
+    /// The host that a server's certificate must be for before it is shown `clientCertificate`: a name, or an address in its usual form,
+    /// without brackets or zone. nil leaves that to libcurl, which compares them after the handshake.
+    package var clientCertificateHost: String?
     package var verifiesServer = true
 
     package init() {}
@@ -31,6 +34,7 @@ package struct TLSSettings: ConnectionSettings, Hashable {
             try easy.set(CURLOPT_SSL_VERIFYHOST, 0)
         }
         try clientCertificate?.apply(to: easy)
+        if verifiesServer, let host = clientCertificateHost { try easy.verifyBeforeShowingCertificate(to: host) }
     }
 
     /// No older version than TLS 1.2.

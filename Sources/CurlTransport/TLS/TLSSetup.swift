@@ -5,8 +5,12 @@ struct TLSSetup {
     private var resolverTrust: TrustStore?
     /// Has a delegate decide about the server's certificate.
     var inquiry: HandshakeInquiry?
+    /// Compares the certificate's host, where no delegate decides, before the server is shown the client's.
+    var hostCheck: HandshakeInquiry?
     /// Whether the server's certificate must be trusted.
     var verifiesServer = true
+    /// Why `hostCheck` has ended the handshake.
+    var mismatch: TransferFailure?
     /// Why authorities can't be used, for which libcurl has no text.
     var complaint: String?
     /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may have ended.
@@ -37,7 +41,9 @@ struct TLSSetup {
     }
 
     /// Whether libcurl's own setup of a connection is changed.
-    var isNeeded: Bool { serverTrust != nil || proxyTrust != nil || resolverTrust != nil || inquiry != nil }
+    var isNeeded: Bool {
+        serverTrust != nil || proxyTrust != nil || resolverTrust != nil || inquiry != nil || hostCheck != nil
+    }
 
     /// Applies `change` to this transfer's authorities: the program has set an option that libcurl applies only to its own store.
     mutating func changeTrust(in peer: TLSPeer, _ change: (inout TrustStore.Content) -> Void) {

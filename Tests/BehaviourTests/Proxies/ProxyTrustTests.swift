@@ -10,11 +10,13 @@ struct ProxyTrustTests {
     private static func session(
         _ authority: URL,
         proxyAuthority: URL?,
-        isOnly: Bool = true
+        isOnly: Bool = true,
+        identity: TLSIdentity? = nil
     ) throws -> URLSession {
         var proxy = try Squid.shared().server(.tls)
         proxy.certificateAuthorities = proxyAuthority
         return URLSession.through(proxy) {
+            $0.curl.tls.identity = identity
             if isOnly {
                 $0.curl.tls.trustRoots = [.file(authority)]
             } else {
@@ -49,6 +51,25 @@ struct ProxyTrustTests {
             let codes: [URLError.Code?] = [.secureConnectionFailed, .serverCertificateHasUnknownRoot]
             #expect(codes.contains(result.error?.code), "\(result)")
         }
+    }
+
+    @Test(
+        "With a client certificate, too, the server must be the URL's host, and the proxy its own",
+        arguments: [true, false]
+    )
+    func host(isRight: Bool) async throws {
+        let nginx = try TLSNginx.shared()
+        let proxyAuthority = try Nginx.shared().site.authority
+        let session = try Self.session(
+            nginx.site.authority,
+            proxyAuthority: proxyAuthority,
+            identity: .pem(certificates: .file(nginx.site.clientWithKey))
+        )
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(nginx.url(.showing(isRight ? .good : .wronghost)))
+        #expect(result.response?.statusCode == (isRight ? 200 : nil), "\(result)")
+        #expect(result.error?.code == (isRight ? nil : .serverCertificateUntrusted))
+        #expect(result.error?.certificateProblem == (isRight ? nil : .wrongHost))
     }
 
     @Test("The server's authorities vouch for no proxy")

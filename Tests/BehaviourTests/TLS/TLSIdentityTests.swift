@@ -103,6 +103,36 @@ struct TLSIdentityTests {
         let session = URLSession.forTest { $0.curl.tls.identity = .pem(certificates: .file(server.site.clientWithKey)) }
         defer { session.invalidateAndCancel() }
         #expect(await session.load(server.url).error?.code == .serverCertificateHasUnknownRoot)
+        await expectNoCertificate(at: server)
+    }
+
+    @Test(
+        "A server that is trusted as another host isn't shown the client certificate",
+        arguments: ["-tls1_2", "-tls1_3"]
+    )
+    func otherHost(version: String) async throws {
+        let site = try TLSNginx.shared().site
+        let identity = ["-cert", site.certificate(.wronghost).path, "-key", site.key(.wronghost).path]
+        let server = try await TalkingTLSServer([version, "-verify", "1", "-msg"] + identity)
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.curl.tls.trustRoots = [.file(site.authority)]
+            $0.curl.tls.identity = .pem(certificates: .file(site.clientWithKey))
+        }
+        defer { session.invalidateAndCancel() }
+        let error = try #require(await session.load(server.url).error)
+        #expect(error.code == .serverCertificateUntrusted)
+        #expect(error.certificateProblem == .wrongHost)
+        #expect(error.userInfo[CurlErrorKey.verification] as? Int == 64)
+        #expect(error.curlCode == .peerFailedVerification)
+        #expect(
+            error.curlText == "SSL: no alternative certificate subject name matches target host name '127.0.0.1'"
+        )
+        await expectNoCertificate(at: server)
+    }
+
+    /// Checks that `server`, which was started with `-msg`, receives none before the connection ends.
+    private func expectNoCertificate(at server: TalkingTLSServer) async {
         while let line = await server.line(), !["DONE", "ERROR"].contains(line) {
             guard line.hasPrefix("<<< ") else { continue }
             #expect(!line.hasSuffix(", Certificate"))

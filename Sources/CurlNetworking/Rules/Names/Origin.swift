@@ -165,7 +165,10 @@ struct Origin: Hashable, Sendable {
         Origin(scheme: scheme, host: host, port: port)
     }
 
-    /// The host as certificates name it, without an IPv6 address's zone, which has a meaning only on this machine.
+    /// The host as certificates name it.
+    var certificateHost: String { isUnixSocket ? UnixSocketURL.authority : hostWithoutZone }
+
+    /// The host without an IPv6 address's zone, which has a meaning only on this machine.
     var hostWithoutZone: String {
         host.contains(":") ? String(host.prefix { $0 != "%" }) : host
     }
