@@ -204,9 +204,8 @@ struct Admission {
     }
 
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2.
-    func noteLostResponse(of origin: Origin) {
-        guard let host = hosts[origin], host.uploadVersion == .any else { return }
-        host.uploadVersion = .http1
+    func noteLostResponse(of origin: Origin, at now: MonotonicTime) {
+        hosts[origin]?.uploadVersion.noteLostResponse(at: now)
     }
 
     /// Notes that the origin didn't respond to an upload over HTTP/1.1, which was chosen because of a lost response.
@@ -215,8 +214,8 @@ struct Admission {
     }
 
     /// Whether the ticket's request is to be sent over HTTP/1.1 if it has a body.
-    func keepsUploadsOffHTTP2(_ ticket: Ticket) -> Bool {
-        ticket.host?.uploadVersion == .http1
+    func keepsUploadsOffHTTP2(_ ticket: Ticket, at now: MonotonicTime) -> Bool {
+        ticket.host?.uploadVersion.isHTTP1(at: now) ?? false
     }
 
     func received(bodyOf size: Int, for ticket: Ticket) {

@@ -12,12 +12,32 @@ final class AdmissionHost: IndexedHeapElement {
     }
 
     /// The HTTP version over which requests with a body are sent, where the server and the program leave the choice.
-    enum UploadVersion {
+    enum UploadVersion: Equatable {
         case any
-        /// libcurl has lost a response to an upload over HTTP/2.
-        case http1
+        /// libcurl has lost a response to an upload over HTTP/2, or may have: HTTP/1.1 until this time, after which the server is given
+        /// another chance.
+        case http1(until: MonotonicTime, lasting: Duration)
         /// The same, but over HTTP/1.1 the server hasn't responded at all.
         case http2
+
+        private static let (shortest, longest): (Duration, Duration) = (.seconds(10 * 60), .seconds(24 * 60 * 60))
+
+        mutating func noteLostResponse(at now: MonotonicTime) {
+            switch self {
+            case .any:
+                self = .http1(until: now + Self.shortest, lasting: Self.shortest)
+            case .http1(let end, let last) where end <= now:
+                let next = min(last * 2, Self.longest)
+                self = .http1(until: now + next, lasting: next)
+            // That upload, too, was sent over HTTP/2 before the loss of another was noticed.
+            case .http1, .http2:
+                break
+            }
+        }
+
+        func isHTTP1(at now: MonotonicTime) -> Bool {
+            if case .http1(let end, _) = self { now < end } else { false }
+        }
     }
 
     let plan: ConnectionPlan

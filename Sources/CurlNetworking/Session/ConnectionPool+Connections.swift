@@ -86,7 +86,7 @@ extension ConnectionPool {
                 throw URLError(.dataLengthExceedsMaximum, url: URL(string: options.url), description)
             }
             options.speakHTTP1()
-        } else if admission.keepsUploadsOffHTTP2(ticket), !plan.hasPriorKnowledge, options.sendsBody {
+        } else if options.sendsBody, !plan.hasPriorKnowledge, admission.keepsUploadsOffHTTP2(ticket, at: loop.now) {
             options.speakHTTP1()
             ticket.isKeptOffHTTP2 = true
             // If kept, its version would be taken for the origin's.
@@ -97,7 +97,7 @@ extension ConnectionPool {
 
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfResponse`.
     func noteLostResponse(of origin: Origin) {
-        admission.noteLostResponse(of: origin)
+        admission.noteLostResponse(of: origin, at: loop.now)
     }
 
     /// Notes that a server that speaks HTTP/2 didn't respond to an upload that was kept off it.

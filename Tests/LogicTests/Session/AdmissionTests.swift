@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 import Testing
 
@@ -46,6 +47,29 @@ struct AdmissionTests {
         admission.received(bodyOf: 1000, for: tickets[1])
         #expect(tickets.map(admission.receiveBufferSize) == [small, small, small])
         #expect(small < 64 * 1024)
+    }
+
+    @Test("After a lost answer, uploads are kept off HTTP/2 for ten minutes, and after each further one twice as long")
+    func lostAnswers() throws {
+        var admission = Admission { _ in ConnectionPlan(limit: 6) }
+        let (ticket, other) = (try ticket(), try ticket("http://example.net/"))
+        for ticket in [ticket, other] { _ = admission.admits(ticket, priority: 0.5) }
+        var now = MonotonicTime.now
+        #expect(!admission.keepsUploadsOffHTTP2(ticket, at: now))
+        for minutes in [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440] {
+            admission.noteLostResponse(of: origin, at: now)
+            // Others that were under way over HTTP/2 prolong nothing.
+            admission.noteLostResponse(of: origin, at: now + .seconds(60 * minutes - 1))
+            #expect(admission.keepsUploadsOffHTTP2(ticket, at: now + .seconds(60 * minutes - 1)))
+            now = now + .seconds(60 * minutes)
+            #expect(!admission.keepsUploadsOffHTTP2(ticket, at: now))
+        }
+        admission.noteLostResponse(of: origin, at: now)
+        #expect(admission.keepsUploadsOffHTTP2(ticket, at: now))
+        #expect(!admission.keepsUploadsOffHTTP2(other, at: now))
+        admission.noteSilence(of: origin)
+        admission.noteLostResponse(of: origin, at: now)
+        #expect(!admission.keepsUploadsOffHTTP2(ticket, at: now))
     }
 
     @Test("Of a thousand hosts those without anything left are forgotten, and the handler is told which remain")
