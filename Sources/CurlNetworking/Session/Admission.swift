@@ -42,6 +42,10 @@ struct Admission {
         unowned let owner: any AdmissionTicketOwner
         /// Whether the current request is an upload that is sent over HTTP/1.1 because libcurl has lost a response over HTTP/2.
         var isKeptOffHTTP2 = false
+        /// Whether the next request needs another place, in the same turn: this one was on a connection that all its requests have lost.
+        var isLost = false
+        /// Its number in the queue; nil for the next one.
+        fileprivate let turn: UInt64?
         fileprivate(set) var host: AdmissionHost?
         fileprivate(set) var heapKey = Key(priority: 0, number: 0)
         var heapIndex: Int?
@@ -54,9 +58,11 @@ struct Admission {
         /// Its request has failed; see `AdmissionHost.leave`.
         var hasFailed = false
 
-        init(origin: Origin, owner: any AdmissionTicketOwner) {
+        /// - Parameter former: The owner's last ticket, if its turn in the queue still counts.
+        init(origin: Origin, owner: any AdmissionTicketOwner, inTurnOf former: Ticket? = nil) {
             self.origin = origin
             self.owner = owner
+            turn = former?.heapKey.number
         }
 
         /// Whether the ticket has a place, which it must give back.
@@ -84,7 +90,7 @@ struct Admission {
     /// may start now: a host may have gained a place unnoticed if libcurl opened another connection.
     mutating func enter(_ ticket: Ticket, priority: Float) -> [Ticket] {
         lastNumber += 1
-        ticket.heapKey = Ticket.Key(priority: priority, number: lastNumber)
+        ticket.heapKey = Ticket.Key(priority: priority, number: ticket.turn ?? lastNumber)
         let host = host(of: ticket.origin)
         ticket.host = host
         if total == nil, host.waiting.isEmpty, host.hasPlace {

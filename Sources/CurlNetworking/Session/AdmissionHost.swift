@@ -87,8 +87,10 @@ final class AdmissionHost: IndexedHeapElement {
 
     /// The number of shareable connections, as far as known.
     private var established: Int {
-        guard let open = plan.connections?.openCount, plan.mayMultiplex else { return plan.limit }
-        return max(0, min(plan.limit, open - openings))
+        guard let connections = plan.connections, plan.mayMultiplex else { return plan.limit }
+        // libcurl opens useless ones for requests that could only have joined those that are gone.
+        if plan.joinsPriorKnowledge, !connections.hasPriorKnowledge { return 0 }
+        return max(0, min(plan.limit, connections.openCount - openings))
     }
 
     /// The number of connections that this many requests need.

@@ -12,6 +12,8 @@ struct ConnectionPlan {
     var hasPriorKnowledge = false
     /// Whether connections can't be shared before their first response.
     var sharesWhenAnswered: Bool { hasPriorKnowledge && quirks.sharesPriorKnowledgeWhenAnswered }
+    /// Whether all requests on such a connection except its first have to join it.
+    var joinsPriorKnowledge: Bool { hasPriorKnowledge && quirks.restartsPriorKnowledge }
     var route = ProxyRoute.direct
     /// Whether every request goes through a tunnel, so that the proxy sees none.
     var usesTunnel = false

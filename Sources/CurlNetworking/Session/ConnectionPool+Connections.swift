@@ -6,6 +6,8 @@ import Foundation
 /// The connections that a request may use.
 enum ConnectionChoice {
     case any
+    /// Any, after another wait in the queue: the last one was shared and is gone, and so will the next one be shared.
+    case requeued
     /// A connection other than the kept ones, one of which was dead.
     case new
     /// A separate connection, since shared ones repeatedly had no room for the request.
@@ -60,13 +62,13 @@ extension ConnectionPool {
         let needsHTTP1 = options.connectionAuthentication != nil
         options.reuse =
             switch choice {
-            case .any: reuse
+            case .any, .requeued: reuse
             // If one idle HTTP/1.1 connection is dead, the others may be, too; a multiplexed one is known to be dead, and isn't chosen
             // again.
             case .new: multiplexes && !plan.hasPriorKnowledge && !needsHTTP1 ? reuse : .none
             case .own: .none
             }
-        guard plan.hasPriorKnowledge, plan.quirks.restartsPriorKnowledge, options.reuse != .none else { return }
+        guard plan.joinsPriorKnowledge, options.reuse != .none else { return }
         // If a cancelled request has left a place on an established connection, a request that others wait for doesn't take it.
         let joins = !admission.isAwaited(ticket) && plan.connections?.hasPriorKnowledge == true
         if joins { options.versionOverride = .joinsPriorKnowledge } else { options.reuse = .none }
@@ -93,6 +95,11 @@ extension ConnectionPool {
             options.closing = .always
             start(admission.keptApart(ticket))
         }
+    }
+
+    /// Whether the ticket's requests share connections that speak HTTP/2 by prior knowledge. libcurl itself doesn't have them wait for one.
+    func sharesPriorKnowledge(_ ticket: Admission.Ticket) -> Bool {
+        admission.plan(for: ticket)?.hasPriorKnowledge == true && admission.isKnownToMultiplex(ticket)
     }
 
     /// Notes that libcurl lost the origin's response to an upload over HTTP/2; see `ReplayPolicy.isLossOfResponse`.

@@ -26,12 +26,15 @@ final class ReplayStep: Step, @unchecked Sendable {
         if returnsToHTTP2, ConnectivityPolicy.isBeforeRequest(ending.phase), context.budget.spendReplay() {
             return .again
         }
+        // All that have lost the connection would open their own, were they not to wait for one to share.
+        let mayShareNext = mayBeRepeated && context.ticket.map(context.pool.sharesPriorKnowledge) == true
         let next: ConnectionChoice
         switch (ending.loss, connection) {
         case (_, .any) where returnsToHTTP2 && mayBeRepeated: next = .any
         case (.none, _), (.restOfResponse, _), (.refusedResponse, _), (_, .own), (.keptConnection, .new): return .pass
+        case (.keptConnection, .any) where mayShareNext, (.everyConnection, .any) where mayShareNext: next = .requeued
         case (.keptConnection, .any): next = mayBeRepeated ? .new : .own
-        case (.everyConnection, _): next = .own
+        case (.keptConnection, .requeued), (.everyConnection, _): next = .own
         case (.response, _):
             guard mayBeRepeated else { return .pass }
             // The request is then sent over HTTP/1.1.
@@ -39,6 +42,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         }
         guard context.budget.spendReplay() else { return .pass }
         connection = next
+        if next == .requeued { context.ticket?.isLost = true }
         if ending.loss == .response { lossOfResponse = ending.error }
         return .follow(request)
     }

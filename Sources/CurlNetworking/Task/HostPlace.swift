@@ -21,12 +21,13 @@ final class HostPlace: AdmissionTicketOwner {
 
     func isAt(_ origin: Origin) -> Bool { ticket?.origin == origin }
 
-    /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there. The owner is told at once if the place
-    /// is available.
+    /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there, unless that is lost. The owner is told
+    /// at once if the place is available.
     func enter(_ origin: Origin, priority: Float) {
-        if isAt(origin) { return admitted() }
+        let former = isAt(origin) ? ticket : nil
+        if former?.isLost == false { return admitted() }
         leave()
-        let ticket = Admission.Ticket(origin: origin, owner: self)
+        let ticket = Admission.Ticket(origin: origin, owner: self, inTurnOf: former)
         self.ticket = ticket
         if owner.pool.enter(ticket, priority: priority) { admitted() }
     }

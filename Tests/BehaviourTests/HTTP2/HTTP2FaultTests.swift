@@ -65,6 +65,32 @@ struct HTTP2FaultTests {
         #expect(server.state.value.requests[4...].allSatisfy { $0.connection > 1 })
     }
 
+    @Test("Requests that GOAWAY says were not processed share the next connection, too", arguments: [1, 30])
+    func unprocessedTogether(otherLimit: Int) async throws {
+        let count = 30
+        let server = try Server { request in
+            switch request.number {
+            case 1: Server.text("hello")
+            case ...count: []
+            case count + 1: [.goAway(lastStream: 1, code: Self.noError), .hangUp]
+            default: Server.text("hello")
+            }
+        }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            $0.urlCache = nil
+            $0.httpMaximumConnectionsPerHost = 1
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.hosts["other.example"].maximumConnections = otherLimit
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        let results = await Self.load(server, count, in: session)
+        #expect(results.allSatisfy { $0.text == "hello" }, "\(results.map { $0.error?.userInfo as Any })")
+        let connections = Set(server.state.value.requests.map(\.connection))
+        #expect(connections.count == 2, "\(connections)")
+    }
+
     @Test(
         "A request that GOAWAY says wasn't processed, the first of its connection, is made again",
         arguments: [noError, enhanceYourCalm]

@@ -140,6 +140,19 @@ struct AdmissionTests {
         #expect(admission.admits(c, priority: 1) == false)
     }
 
+    @Test("A ticket in the turn of another, which has left, goes before those that came after that one")
+    func turn() throws {
+        var admission = Admission { _ in ConnectionPlan(limit: 1) }
+        let (first, second) = (try ticket(), try ticket())
+        for ticket in [first, second] { _ = admission.admits(ticket, priority: 0.5) }
+        #expect(Self.isSame(admission.leave(first), [second]))
+        let third = try ticket()
+        let again = Admission.Ticket(origin: origin, owner: owner, inTurnOf: first)
+        #expect(!admission.admits(third, priority: 0.5) && !admission.admits(again, priority: 0.5))
+        #expect(Self.isSame(admission.leave(second), [again]))
+        #expect(Self.isSame(admission.leave(again), [third]))
+    }
+
     @Test("A waiting ticket can leave, and takes no other's place with it")
     func leavingTheQueue() throws {
         var admission = Admission { _ in ConnectionPlan(limit: 1) }

@@ -33,6 +33,23 @@ struct ReplayStepTests {
         #expect(step.end(ending(.keptConnection), of: request, rig).isPass)
     }
 
+    @Test(
+        "A request that lost a connection of HTTP/2 without TLS waits for another to share, and then gets its own",
+        arguments: [TransferEnding.ConnectionLoss.keptConnection, .everyConnection]
+    )
+    func sharedConnection(loss: TransferEnding.ConnectionLoss) throws {
+        let rig = StepRig(request) { $0.curl.httpVersion = .http2PriorKnowledge }
+        try rig.enter(owner)
+        let ticket = try #require(rig.ticket)
+        rig.pool.noteResponse(ticket, in: "HTTP/2")
+        #expect(step.end(ending(loss), of: request, rig).next == request)
+        #expect(ticket.isLost)
+        #expect(try rig.plan(with: step).connection == .requeued)
+        #expect(step.end(ending(loss), of: request, rig).next == request)
+        #expect(try rig.plan(with: step).connection == .own)
+        #expect(step.end(ending(loss), of: request, rig).isPass)
+    }
+
     @Test("A request that lost every connection gets its own, and then fails")
     func everyConnection() throws {
         #expect(step.end(ending(.keptConnection), of: request, rig).next == request)
