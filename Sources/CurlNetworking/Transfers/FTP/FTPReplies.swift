@@ -14,6 +14,8 @@ struct FTPReplies {
     private var size: Int64?
     private var lastModified: String?
     private var hasDataConnection = false
+    /// Whether a 213 would be MDTM's, even if its date can't be read. False once MDTM is answered or refused.
+    private var awaitsDate = true
     private var proxy: HeadParser?
     private var isComplete = false
     /// How many bytes of data the head has announced; nil if there is no head yet, or it is a proxy's or an upload's, or doesn't say.
@@ -62,13 +64,19 @@ struct FTPReplies {
         case 213:
             if !hasDataConnection, lastModified == nil, let date = Self.httpDate(text) {
                 lastModified = date
-            } else {
+            } else if !awaitsDate {
                 readSize(text)
             }
+            awaitsDate = false
         case 227, 229:
-            hasDataConnection = true
+            (hasDataConnection, awaitsDate) = (true, false)
             // What looked like one was MDTM's reply.
             (size, misreadLength) = (nil, nil)
+        // The login and the folder come before MDTM.
+        case 230, 250, 257:
+            awaitsDate = true
+        case 400...:
+            awaitsDate = false
         default:
             break
         }

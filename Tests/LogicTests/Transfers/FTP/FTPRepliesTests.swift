@@ -109,6 +109,25 @@ struct FTPRepliesTests {
         #expect(!replies.isCutShort(after: 70))
     }
 
+    @Test(
+        "Without data, too, a date in a form that can't be read says nothing about the length",
+        arguments: ["19940231084937", "Nov 6 1994"]
+    )
+    func unreadableDateOfAttributes(date: String) {
+        func length(_ start: [String], _ answers: [String]) -> Int64? {
+            var replies = FTPReplies()
+            for line in start + answers { #expect(head(&replies, line) == nil) }
+            return replies.finish(isRefused: false)?.contentLength
+        }
+        // A new connection to a server that doesn't know PWD, and a kept one.
+        for start in [["220 Hello", "331 Password?", "230 OK", "500 What?", "250 OK"], []] {
+            #expect(length(start, ["213 \(date)", "200 Binary", "213 70", "350 OK"]) == 70)
+            #expect(length(start, ["213 \(date)", "550 No SIZE", "350 OK"]) == nil)
+            #expect(length(start, ["550 No MDTM", "200 Binary", "213 70", "350 OK"]) == 70)
+            #expect(length(start, ["213 19941106084937", "213 70", "350 OK"]) == 70)
+        }
+    }
+
     @Test("A file is empty to libcurl if its announced length can't be read", arguments: ["", "9223372036854775808"])
     func misreadAnnouncement(length: String) {
         var replies = FTPReplies()
@@ -175,7 +194,7 @@ struct FTPRepliesTests {
     func noProxy() {
         var replies = FTPReplies()
         #expect(head(&replies, "HTTP/1.1 200 OK", "Content-Length: 5", "") == nil)
-        #expect(head(&replies, "213 7", "150 Opening")?.contentLength == 7)
+        #expect(head(&replies, "229 (|||1|)", "213 7", "150 Opening")?.contentLength == 7)
     }
 
     @Test("A farewell is no answer, and counts whenever it comes")
