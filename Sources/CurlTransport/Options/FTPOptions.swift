@@ -68,6 +68,20 @@ package struct FTPOptions: EasyOptions, Sendable {
         return path.contains("/") && !path.hasSuffix("/") && !path.hasSuffix("%2f")
     }
 
+    /// The URL of the same folder, with a slash at its end, if `url` asks for a folder's names without one (RFC 1738 §3.2.2): for that,
+    /// libcurl would list the folder above. nil for all other URLs.
+    var urlOfListing: String? {
+        let path = url.prefix { !"?#".contains($0) }
+        guard let type = path.firstRange(of: ";type="), path[type.upperBound...].lowercased().hasPrefix("d") else {
+            return nil
+        }
+        let folder = path[..<type.lowerBound]
+        guard folder.dropFirst(isSecure ? 7 : 6).contains("/"), !folder.hasSuffix("/"),
+            !folder.lowercased().hasSuffix("%2f")
+        else { return nil }
+        return "\(folder)/\(url[type.lowerBound...])"
+    }
+
     /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.
     package var httpProxy: ProxySettings? {
         connection?.settings.lazy.compactMap { $0 as? ProxySettings }.first { $0.url.hasPrefix("http") }
@@ -91,6 +105,7 @@ package struct FTPOptions: EasyOptions, Sendable {
         switch direction {
         case .download(let offset):
             try easy.set(CURLOPT_FILETIME, true)
+            if httpProxy == nil, let urlOfListing { try easy.set(CURLOPT_URL, urlOfListing) }
             if offset > 0 { try easy.set(CURLOPT_RESUME_FROM_LARGE, offset: offset) }
         case .attributes:
             try easy.set(CURLOPT_FILETIME, true)

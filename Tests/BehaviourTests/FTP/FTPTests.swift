@@ -76,6 +76,15 @@ struct FTPTests {
         #expect(response.expectedContentLength == -1)
     }
 
+    @Test("The names in a folder are those in the one that the URL names", arguments: ["/upload", "/upload/"])
+    func names(path: String) async throws {
+        try server.publish(name, Data("hello".utf8))
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let (data, _) = try await session.data(from: server.url(path + ";type=d"))
+        #expect(String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).contains(name[...]))
+    }
+
     @Test("HEAD asks for the attributes alone")
     func attributes() async throws {
         try server.publish(name, Data("hello".utf8))

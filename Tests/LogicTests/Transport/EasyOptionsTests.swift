@@ -43,6 +43,18 @@ struct EasyOptionsTests {
         #expect(FTPOptions(url: url, direction: .download(offset: 0)).isOfFile == isFile)
     }
 
+    @Test(
+        "For an FTP folder's names, the URL that libcurl gets ends its path with a slash",
+        arguments: [
+            ("ftp://h/a;type=d", "ftp://h/a/;type=d"), ("ftps://h/a/b;type=D#x", "ftps://h/a/b/;type=D#x"),
+            ("ftp://h/a/;type=d", nil), ("ftp://h/a%2F;type=d", nil), ("ftp://h;type=d", nil), ("ftp://h/a", nil),
+            ("ftp://h/a;type=i", nil), ("ftp://h/a?x;type=d", nil),
+        ]
+    )
+    func listing(url: String, expected: String?) {
+        #expect(FTPOptions(url: url, direction: .download(offset: 0)).urlOfListing == expected)
+    }
+
     @Test("A channel has the least version of TLS, in whichever case its scheme is written")
     func channelScheme() {
         #expect(["https://a/", "HTTPS://a/", "Https://a/"].allSatisfy { ChannelOptions(url: $0, .http1).mayUseTLS })
