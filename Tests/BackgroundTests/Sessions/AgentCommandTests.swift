@@ -114,6 +114,15 @@ extension BackgroundTests {
             #expect(file.lines == ["\(all.path)/c: no agent runs"])
         }
 
+        @Test("Without a name, and without any folder, that is said", arguments: ["--status", "--cancel-all"])
+        func noFolders(option: String) async throws {
+            let directory = try TemporaryDirectory()
+            let (lines, ending) = try await run(option, environment: ["XDG_STATE_HOME": directory.url.path])
+            #expect(lines == ["\(directory.url.path)/curlnetworking: There are no background sessions."])
+            #expect(ending == .exit(0))
+            #expect(directory.content == [])
+        }
+
         @Test("--print-systemd-units names the socket, the folder and the program, as systemd reads them")
         func units() async throws {
             let folder = "/srv/50% off"

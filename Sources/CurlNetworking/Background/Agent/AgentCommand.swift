@@ -26,6 +26,9 @@ package enum AgentCommand {
         guard let option = arguments.first, arguments.count <= 2 else { return complainOfUse(usage) }
         let folders = arguments.count == 2 ? [folder(arguments[1])] : allFolders
         switch option {
+        case "--status" where folders.isEmpty, "--cancel-all" where folders.isEmpty:
+            print("\(parentFolder.path): There are no background sessions.")
+            return EXIT_SUCCESS
         case "--help":
             print(usage, terminator: "")
             return 0
@@ -44,8 +47,11 @@ package enum AgentCommand {
         text.contains("/") ? StateFolder(URL(fileURLWithPath: text, isDirectory: true)) : StateFolder(named: text)
     }
 
+    /// Contains the folders of all programs that have chosen none themselves.
+    private static var parentFolder: URL { StateFolder(named: "any").url.deletingLastPathComponent() }
+
     private static var allFolders: [StateFolder] {
-        let all = StateFolder(named: "any").url.deletingLastPathComponent()
+        let all = parentFolder
         let names = (try? FileManager.default.contentsOfDirectory(atPath: all.path)) ?? []
         return names.sorted().map { StateFolder(all.appendingPathComponent($0, isDirectory: true)) }.filter(\.isInUse)
     }
