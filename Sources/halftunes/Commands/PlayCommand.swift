@@ -16,8 +16,8 @@ struct PlayCommand {
     /// Returns when the file has been played, or a signal has stopped it.
     func run() async throws -> Int32 {
         let file = URL(fileURLWithPath: invocation.operands.first ?? "")
-        let player = try Player()
         try Playback.check(file)
+        let player = try Player()
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let signals = Signals(Signals.endings) { continuation.yield(.signal($0)) }
         // Before the player prints anything.

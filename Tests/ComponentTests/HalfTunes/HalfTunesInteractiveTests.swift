@@ -165,14 +165,14 @@ struct HalfTunesInteractiveTests {
 
     @Test("halftunes play plays until the end, and tells how the player has failed")
     func command() async throws {
-        func run(_ script: String, _ file: String) async throws -> (
+        func run(_ script: String?, _ file: String) async throws -> (
             lines: [String], ending: TestSupport.ChildProcess.Ending
         ) {
-            let player = try directory.script("other-player", script)
+            let player = try script.map { try directory.script("other-player", $0).path } ?? "/nowhere/player"
             let words = [try Products.program("halftunes"), "play", file]
             let child = try TestSupport.ChildProcess(
                 words,
-                environment: ["HALFTUNES_PLAYER": player.path],
+                environment: ["HALFTUNES_PLAYER": player],
                 mergesErrors: true
             )
             return (await child.remainingLines(), await child.ending())
@@ -184,8 +184,13 @@ struct HalfTunesInteractiveTests {
         let bad = try await run("exit 3", song.path)
         #expect(bad.lines.last == "halftunes: other-player has failed with status 3.")
         #expect(bad.ending == .exit(1))
-        let missing = try await run("true", "/nowhere/song.wav")
-        #expect(missing.lines == ["halftunes: there is no file /nowhere/song.wav"])
-        #expect(missing.ending == .exit(1))
+        let idle = try await run(nil, song.path)
+        #expect(idle.lines == ["halftunes: HALFTUNES_PLAYER names '/nowhere/player', and there is no such program"])
+        #expect(idle.ending == .exit(1))
+        for script in ["true", nil] {
+            let missing = try await run(script, "/nowhere/song.wav")
+            #expect(missing.lines == ["halftunes: there is no file /nowhere/song.wav"])
+            #expect(missing.ending == .exit(1))
+        }
     }
 }
