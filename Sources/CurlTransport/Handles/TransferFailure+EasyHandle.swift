@@ -25,7 +25,7 @@ extension TransferFailure {
         isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.info.usesKeptConnection
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
-        if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver() }
+        if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver(of: easy) }
         if let socket = easy.traits.unixSocket, code == CURLE_COULDNT_CONNECT { note(socket) }
     }
 
@@ -54,10 +54,10 @@ extension TransferFailure {
 
     /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4
     /// addresses alone are wanted, whatever the reason.
-    private mutating func noteResolver() {
+    private mutating func noteResolver(of easy: EasyHandle) {
         guard phase == .resolving, systemErrno == 0 else { return }
-        code = .couldntResolveHost
-        text = CurlCode.couldntResolveHost.text
+        code = easy.traits.usesProxy ? .couldntResolveProxy : .couldntResolveHost
+        text = code.text
     }
 
     /// Notes that `Callbacks.prerequest` has ended the transfer.

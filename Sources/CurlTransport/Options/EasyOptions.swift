@@ -81,6 +81,8 @@ struct TransferTraits {
     private(set) var opensChannel = false
     /// Whether names are looked up over HTTPS.
     var asksResolver = false
+    /// Whether connections are made to a proxy, whose name is then looked up in place of the server's.
+    var usesProxy = false
     /// Whether the program has limited the transfer's time itself.
     var hasTimeLimit = false
     /// nil if the transfer connects to a host and port.

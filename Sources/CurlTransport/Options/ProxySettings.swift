@@ -17,6 +17,7 @@ package struct ProxySettings: ConnectionSettings, Equatable {
 
     package func apply(to easy: EasyHandle) throws(TransferFailure) {
         try easy.set(CURLOPT_PROXY, url)
+        easy.traits.usesProxy = true
         try easy.prepareForProxy(isSecure: url.hasPrefix("https:"), hasAuthorities: authorities != nil)
         if easy.tls.hasSecureProxy { try easy.set(CURLOPT_PROXY_SSLVERSION, TLSSettings.defaultVersions) }
         if url.hasPrefix("http") {

@@ -140,6 +140,22 @@ struct DNSOverHTTPSTests {
 
     // MARK: - Proxies
 
+    @Test("If the DNS server gives no address for a proxy, the error says that it is the proxy that isn't found")
+    func noAddressOfProxy() async throws {
+        let resolver = try LoopbackServer { request in
+            guard let query = DNSQuery(request.body) else { return .status(400) }
+            return .data(query.alias("other.test"), contentType: "application/dns-message")
+        }
+        defer { resolver.stop() }
+        let session = Self.session(try Nginx.shared(), resolver) {
+            $0.curl.proxy = .server(CurlOptions.ProxyServer(host: "proxy.test", port: 81))
+        }
+        defer { session.invalidateAndCancel() }
+        let error = await session.load(try #require(URL(string: "http://somewhere.test/"))).error
+        #expect(error?.code == .cannotFindHost, "\(error?.userInfo as Any)")
+        #expect(error?.curlCode == .couldntResolveProxy)
+    }
+
     /// A SOCKS 5 proxy that answers each request with "ok" itself, and the pieces that it has heard.
     private static func answeringProxy(_ heard: Watched<[Data]>) throws -> LoopbackServer {
         let replies = [
