@@ -18,6 +18,32 @@ struct UploadExpectTests {
         #expect(rig.server.requests.map { $0.header("Expect") } == ["100-continue"])
     }
 
+    @Test("A body that the server has asked for is sent, even after its answer", arguments: [false, true])
+    func answeredFirst(isAtOnce: Bool) async throws {
+        let directory = try TemporaryDirectory()
+        let source = try BlockingStream(in: directory)
+        let delegate = StreamSource { _ in source.stream }
+        let rig = try Rig(answering: .atHead, delegate: delegate) { _ in
+            let interim = "HTTP/1.1 100 Continue\r\n\r\n"
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer"
+            return .raw(
+                isAtOnce
+                    ? [.bytes(interim + answer), .waitForBody]
+                    : [.bytes(interim), .pause(.milliseconds(100)), .bytes(answer), .waitForBody]
+            )
+        }
+        defer { rig.stop() }
+        var request = request(rig.url("/"))
+        request.httpBody = nil
+        let task = rig.session.uploadTask(withStreamedRequest: request)
+        task.resume()
+        try await delegate.record.wait { $0.body == Data("answer".utf8) }
+        try source.write(Data("the body".utf8))
+        try source.finish()
+        #expect(try await delegate.completion() == nil)
+        #expect(task.countOfBytesSent == 8)
+    }
+
     @Test("A stream of which nothing was sent is sent to where a redirect leads")
     func redirectedStream() async throws {
         let rig = try Rig(answering: .atHead) { request in

@@ -32,6 +32,19 @@ struct BodySendingTests {
         #expect(sending.isComplete && sending.count == 30 && sending.totalCount == 50)
     }
 
+    @Test("A body counts as asked for by the server or by libcurl, until it is sent again")
+    func asked() {
+        var sending = BodySending(DataBody(Data(count: 30)))
+        #expect(sending.wait == .unasked)
+        sending.asked()
+        #expect(sending.wait == .none)
+        let isRewound = sending.rewind(to: 0)
+        #expect(isRewound && sending.wait == .unasked)
+        sending.starved()
+        sending.asked()
+        #expect(sending.isStarved)
+    }
+
     @Test("A refusal is taken once")
     func refusal() {
         var sending = BodySending(nil)

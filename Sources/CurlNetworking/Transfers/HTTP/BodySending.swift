@@ -1,6 +1,10 @@
+import Foundation
+
 /// The sending of a request's body: how much of it libcurl has taken, and what keeps it from taking more. Loop only.
 struct BodySending {
     enum Wait: Equatable {
+        /// Neither the server, with a 100, nor libcurl has asked for any of it.
+        case unasked
         case none
         /// The delegate wants nothing sent at the moment, and libcurl has been told so since the last `transferSettled()`.
         case refused
@@ -22,12 +26,25 @@ struct BodySending {
     private(set) var totalCount: Int64 = 0
     /// Whether libcurl has received all of it.
     private(set) var isComplete: Bool
-    private(set) var wait = Wait.none
+    private(set) var wait = Wait.unasked
 
     init(_ body: (any RequestBody)?) {
         self.body = body
         (hasBody, hasContent) = (body != nil, body != nil && body?.length != 0)
         isComplete = body?.length == 0
+    }
+
+    /// Called when the server asks for the body.
+    mutating func asked() {
+        if wait == .unasked { wait = .none }
+    }
+
+    /// Whether `head` arrived instead of the 100 that the body of `request` waits for, over HTTP/1. The server may still be waiting for the
+    /// body, and would take the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from
+    /// sending the request again.
+    func isUnsent(by request: URLRequest, after head: ResponseHead) -> Bool {
+        head.isOfHTTP1 && hasContent && wait == .unasked && head.status != 417
+            && request.value(forHTTPHeaderField: "Expect") != nil
     }
 
     /// Notes that libcurl has taken `length` bytes; 0 at the end of a body.
@@ -72,7 +89,7 @@ struct BodySending {
         guard let body, body.seek(to: offset) else { return false }
         count = offset
         isComplete = body.length == offset
-        wait = .none
+        wait = .unasked
         return true
     }
 

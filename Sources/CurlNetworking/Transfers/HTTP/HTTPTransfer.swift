@@ -211,7 +211,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     private func reportInformational() {
-        for head in receiving.parser.informational { delegate.transfer(self, receivedInformational: head) }
+        for head in receiving.parser.informational {
+            if head.status == 100 { sending.asked() }
+            delegate.transfer(self, receivedInformational: head)
+        }
         receiving.parser.informational = []
         receiving.parser.allowance = Int(sending.count / TaskBudget.bytesPerInformationalByte)
     }
@@ -241,7 +244,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         receiving.head = head
         connection.responseVersion = head.version
         receiving.releasesWaiting = !head.isOfHTTP1
-        if case .running(let multi, let easy) = stage, leavesBodyUnsent(head) || head.hasDoubtfulEnd {
+        let leavesBody = sending.isUnsent(by: request, after: head)
+        if case .running(let multi, let easy) = stage, leavesBody || head.hasDoubtfulEnd {
             multi.closeConnection(after: easy)
         }
         // Later the transfer may have no connection to ask.
@@ -259,14 +263,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
             abortError = error
             return .abort
         }
-    }
-
-    /// Whether a response arrived instead of the 100 that the body waits for, over HTTP/1. The server may still be waiting for the body, and
-    /// would take the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from sending
-    /// the request again.
-    private func leavesBodyUnsent(_ head: ResponseHead) -> Bool {
-        head.isOfHTTP1 && sending.hasContent && sending.count == 0 && head.status != 417
-            && request.value(forHTTPHeaderField: "Expect") != nil
     }
 
     func transferReceived(tunnelHeaderLine: UnsafeRawBufferPointer) -> ReceiveVerdict {
@@ -389,7 +385,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     }
 
     /// Whether the server has answered instead of asking for the request's body, or for the rest of it.
-    private var isUnasked: Bool { isRefused || receiving.head.map(leavesBodyUnsent) == true }
+    private var isUnasked: Bool { isRefused || receiving.head.map { sending.isUnsent(by: request, after: $0) } == true }
 
     /// Ends a transfer whose server asks for no more of the request's body, once the announced length of the response has arrived. Over
     /// HTTP/2 libcurl would first send the end of the body, for which the server may never open the window. While it waits for a 100 over
