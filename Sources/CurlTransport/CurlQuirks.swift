@@ -37,6 +37,9 @@ package struct CurlQuirks: Sendable, Equatable {
     /// Silently drops a request header field larger than 300 KiB. Since 8.0; seen with 8.14.
     package var dropsLargeFields: Bool
 
+    /// Reports a lack of memory if a line of a response's head is too long for it. Before 8.6 (https://github.com/curl/curl/pull/12269).
+    package var blamesMemoryForLongLines: Bool
+
     /// Keeps TLS sessions with the easy handle, so those of single-use handles are never resumed; see `TLSSessionCache`. Before 8.12, which
     /// keeps them with the multi handle.
     var keepsTLSSessionsPerHandle: Bool
@@ -73,6 +76,7 @@ package struct CurlQuirks: Sendable, Equatable {
         breaksHTTP2Silently = version >= CurlVersion(8, 0)
         spinsWhilePaused = version >= CurlVersion(8, 3)
         dropsLargeFields = version >= CurlVersion(8, 0)
+        blamesMemoryForLongLines = version < CurlVersion(8, 6)
         keepsTLSSessionsPerHandle = version < CurlVersion(8, 12)
         looksThroughConnections = version >= CurlVersion(7, 72)
         missesFTPEvents = version < CurlVersion(8, 7)

@@ -8,28 +8,31 @@ struct CurlQuirksTests {
     static let versions: [(version: CurlVersion, quirks: Set<String>)] = [
         (
             CurlVersion(7, 71, 1),
-            ["forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "missesFTPEvents"]
+            [
+                "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
+                "missesFTPEvents",
+            ]
         ),
         (
             CurlVersion(7, 76),
             [
-                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
-                "missesFTPEvents",
+                "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
+                "looksThroughConnections", "missesFTPEvents",
             ]
         ),
         (
             CurlVersion(7, 88, 1),
             [
-                "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
-                "missesFTPEvents", "restartsPriorKnowledge",
+                "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
+                "looksThroughConnections", "missesFTPEvents", "restartsPriorKnowledge",
             ]
         ),
         (
             CurlVersion(8, 1),
             [
-                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting",
-                "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents",
-                "sharesPriorKnowledgeWhenAnswered",
+                "blamesMemoryForLongLines", "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads",
+                "forgetsWaiting", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
+                "missesFTPEvents", "sharesPriorKnowledgeWhenAnswered",
             ]
         ),
         (

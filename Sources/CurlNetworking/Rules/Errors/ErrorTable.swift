@@ -82,7 +82,7 @@ enum ErrorTable {
 
     private static let codeByCurlCode = Dictionary(uniqueKeysWithValues: codes.map { ($0.curl, $0.code) })
 
-    static func code(for failure: TransferFailure) -> URLError.Code {
+    static func code(for failure: TransferFailure, quirks: CurlQuirks = .current) -> URLError.Code {
         if let code = tlsCode(for: failure) { return code }
         return switch (failure.code, failure.systemErrno) {
         // libcurl lost the connection on which it had sent the request, and got no other on which to resend it.
@@ -94,19 +94,21 @@ enum ErrorTable {
         case (.proxy, _) where failure.proxy == .hostNotFound: .cannotFindHost
         case (.proxy, _) where failure.proxy == .connectionLost: .networkConnectionLost
         case (.recvError, _) where blamesServer(failure.text) || failure.isOfLargeHTTP2Head: .badServerResponse
-        case _ where isOfUnkeptField(failure) || isOfLargeLine(failure): .badServerResponse
+        case _ where isOfUnkeptField(failure) || isOfLargeLine(failure, quirks): .badServerResponse
         default: codeByCurlCode[failure.code] ?? .unknown
         }
     }
 
     /// What went wrong: libcurl's text, unless that blames the wrong side.
-    static func description(of failure: TransferFailure) -> String {
+    static func description(of failure: TransferFailure, quirks: CurlQuirks = .current) -> String {
         if failure.isOfExpiredClient { return "The server says that the client's certificate has expired." }
         if isOfUnkeptField(failure) {
             return
                 "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
         }
-        if isOfLargeLine(failure) { return "A line of the response's head or trailers is too long for libcurl." }
+        if isOfLargeLine(failure, quirks) {
+            return "A line of the response's head or trailers is too long for libcurl."
+        }
         return failure.text
     }
 
@@ -116,11 +118,12 @@ enum ErrorTable {
         failure.code == .badFunctionArgument && failure.phase == .receiving
     }
 
-    /// libcurl speaks of a lack of memory if a line of a head (before libcurl 8) has more than 100 KiB, or, with different codes, one of the
-    /// trailers after chunks more than 4 KiB. ENOMEM is a real one, whatever had been received.
-    private static func isOfLargeLine(_ failure: TransferFailure) -> Bool {
+    /// libcurl speaks of a lack of memory if a line of a head has more than 100 KiB (see `CurlQuirks.blamesMemoryForLongLines`), or, with
+    /// different codes, one of the trailers after chunks more than 4 KiB. ENOMEM is a real one, whatever had been received.
+    private static func isOfLargeLine(_ failure: TransferFailure, _ quirks: CurlQuirks) -> Bool {
         guard failure.phase == .receiving, failure.systemErrno != ENOMEM else { return false }
-        return failure.code == .outOfMemory || failure.text.hasPrefix("Out of memory in chunk")
+        return quirks.blamesMemoryForLongLines && failure.code == .outOfMemory
+            || failure.text.hasPrefix("Out of memory in chunk")
     }
 
     private static func hasBegun(_ failure: TransferFailure) -> Bool {

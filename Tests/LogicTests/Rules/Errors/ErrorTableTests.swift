@@ -116,23 +116,25 @@ struct ErrorTableTests {
 
     @Test("A field too large for an older libcurl is the server's fault, and a lack of memory isn't")
     func largeFields() {
-        #expect(ErrorTable.code(for: Self.failure(.outOfMemory)) == .badServerResponse)
-        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, phase: .sending)) == .unknown)
-        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM)) == .unknown)
+        let (older, newer) = (CurlQuirks(version: CurlVersion(8, 5)), CurlQuirks(version: CurlVersion(8, 6)))
+        let failure = Self.failure(.outOfMemory)
+        #expect(ErrorTable.code(for: failure, quirks: older) == .badServerResponse)
+        #expect(ErrorTable.code(for: failure, quirks: newer) == .unknown)
+        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, phase: .sending), quirks: older) == .unknown)
+        #expect(ErrorTable.code(for: Self.failure(.outOfMemory, errno: ENOMEM), quirks: older) == .unknown)
     }
 
     @Test("The description of a line too long for libcurl blames the server, and that of a lack of memory doesn't")
     func largeLineDescription() {
-        let ofLargeLines = [
-            Self.failure(.outOfMemory, text: "Out of memory"),
-            Self.failure(.recvError, text: "Out of memory in chunked-encoding"),
-        ]
-        for failure in ofLargeLines {
-            let error = URLError(failure, url: nil)
-            #expect(error.code == .badServerResponse)
-            #expect(error.localizedDescription.contains("too long"))
-            #expect(error.userInfo[CurlErrorKey.text] as? String == failure.text)
-        }
+        let trailer = Self.failure(.recvError, text: "Out of memory in chunked-encoding")
+        let error = URLError(trailer, url: nil)
+        #expect(error.code == .badServerResponse)
+        #expect(error.localizedDescription.contains("too long"))
+        #expect(error.userInfo[CurlErrorKey.text] as? String == trailer.text)
+        let line = Self.failure(.outOfMemory, text: "Out of memory")
+        let (older, newer) = (CurlQuirks(version: CurlVersion(8, 5)), CurlQuirks(version: CurlVersion(8, 6)))
+        #expect(ErrorTable.description(of: line, quirks: older).contains("too long"))
+        #expect(ErrorTable.description(of: line, quirks: newer) == "Out of memory")
         let lack = URLError(Self.failure(.outOfMemory, errno: ENOMEM, text: "Out of memory"), url: nil)
         #expect(lack.localizedDescription == "Out of memory")
     }
