@@ -66,7 +66,8 @@ struct HeadReader {
             return false
         case (.firstField, _), (.field, _):
             expected = .field
-            return line.contains(UInt8(ascii: ":"))
+            // libcurl looks no further than a carriage return.
+            return line.prefix { $0 != UInt8(ascii: "\r") }.contains(UInt8(ascii: ":"))
         }
         return true
     }

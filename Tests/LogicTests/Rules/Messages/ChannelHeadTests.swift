@@ -89,7 +89,7 @@ struct ChannelHeadTests {
         arguments: [
             "HTTP/1.1 200 O\0K\r\n", "HTTP/1.1 200 OK\r\nA: b\0c\r\n", "HTTP/1.1 200 OK\r\nA\0: b\r\n",
             "HTTP/1.1 200 OK\r\nnonsense\r\n", "HTTP/1.1 200 OK\r\nA: b\r\nnonsense\r\n",
-            "HTTP/1.1 200 OK\r\n A: b\r\n",
+            "HTTP/1.1 200 OK\r\n A: b\r\n", "HTTP/1.1 200 OK\r\nA\r: b\r\n", "HTTP/1.1 200 OK\r\nA: b\r\nC\rD: e\r\n",
             "HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\tA: b\r\n",
         ]
     )
