@@ -103,8 +103,8 @@ enum ErrorTable {
     static func description(of failure: TransferFailure, quirks: CurlQuirks = .current) -> String {
         if failure.isOfExpiredClient { return "The server says that the client's certificate has expired." }
         if isOfUnkeptField(failure) {
-            return
-                "The response isn't valid: a space comes before its first field's name, or its trailers aren't fields."
+            return "The response isn't valid: a space comes before its first field's name, or a carriage return before "
+                + "a colon, or its trailers aren't fields."
         }
         if isOfLargeLine(failure, quirks) {
             return "A line of the response's head or trailers is too long for libcurl."
@@ -112,8 +112,8 @@ enum ErrorTable {
         return failure.text
     }
 
-    /// Also libcurl's code for a field that it can't keep: the first of a response if it begins with a space (before libcurl 8), and, in
-    /// the trailers after chunks, a line without a colon.
+    /// Also libcurl's code for a field that it can't keep: the first of a response if it begins with a space (before libcurl 8), one with
+    /// a carriage return before its colon, and, in the trailers after chunks, a line without a colon.
     private static func isOfUnkeptField(_ failure: TransferFailure) -> Bool {
         failure.code == .badFunctionArgument && failure.phase == .receiving
     }

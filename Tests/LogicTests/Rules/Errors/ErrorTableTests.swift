@@ -146,6 +146,7 @@ struct ErrorTableTests {
         let text = "A libcurl function was given a bad argument"
         let error = URLError(Self.failure(.badFunctionArgument, text: text), url: nil)
         #expect(error.localizedDescription.contains("before its first field"))
+        #expect(error.localizedDescription.contains("carriage return"))
         #expect(error.localizedDescription.contains("trailers"))
         #expect(error.userInfo[CurlErrorKey.text] as? String == text)
         let own = URLError(Self.failure(.badFunctionArgument, text: text, phase: .preparing), url: nil)
