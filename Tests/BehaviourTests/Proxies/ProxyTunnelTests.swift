@@ -98,6 +98,18 @@ struct ProxyTunnelTests {
         #expect(await session.load("http://a.example/").error?.code == .badServerResponse)
     }
 
+    @Test(
+        "A length in the answer of a proxy that opens a tunnel makes no difference, not even a wrong one",
+        arguments: ["Content-Length: 7", "Content-Length: -1", "Transfer-Encoding: identity\r\nContent-Length: 0"]
+    )
+    func length(fields: String) async throws {
+        let proxy = try ScriptedProxy(opening: fields)
+        defer { proxy.stop() }
+        let session = URLSession.through(proxy.settings(tunnel: true))
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "through")
+    }
+
     @Test("A line of a proxy's answer that is too long for libcurl is a bad response, and no lost connection")
     func longLine() async throws {
         let field = "X-A: " + String(repeating: "a", count: 20_000)

@@ -20,6 +20,12 @@ struct HeadParser {
     private var size = 0
     /// How much larger they may be together, in bytes.
     var allowance = 0
+    /// Whether they are a proxy's responses to CONNECT.
+    private let answersConnect: Bool
+
+    init(answersConnect: Bool = false) {
+        self.answersConnect = answersConnect
+    }
 
     fileprivate struct StatusLine {
         let version: String
@@ -79,7 +85,12 @@ struct HeadParser {
         }
         isComplete = true
         size = 0
-        return head.hasContradictingLengths ? .malformed : .complete(head)
+        return head.hasContradictingLengths && !opensTunnel(head.status) ? .malformed : .complete(head)
+    }
+
+    /// Whether a response with this status has no body, whatever its fields say (RFC 9110 §9.3.6).
+    private func opensTunnel(_ status: Int?) -> Bool {
+        answersConnect && status.map { (200..<300).contains($0) } == true
     }
 
     /// Obsolete line folding (RFC 9112 §5.2) continues the value above. libcurl doesn't find a transfer coding there, and would take the
@@ -87,7 +98,8 @@ struct HeadParser {
     private mutating func fold(_ line: UnsafeRawBufferPointer) -> Event {
         guard let last = fields.indices.last else { return .incomplete }
         fields.continueLast(with: line)
-        return fields.index(of: "Transfer-Encoding", from: last) == nil ? .incomplete : .malformed
+        guard fields.index(of: "Transfer-Encoding", from: last) != nil else { return .incomplete }
+        return opensTunnel(statusLine?.status) ? .incomplete : .malformed
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) -> Event {
@@ -95,7 +107,7 @@ struct HeadParser {
         let name = UnsafeRawBufferPointer(rebasing: line[..<colon]).trimmed
         let value = UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]).trimmed
         fields.append(name: name, value: value)
-        if name.count != colon, lastSaysLength { return .malformed }
+        if name.count != colon, lastSaysLength, !opensTunnel(statusLine?.status) { return .malformed }
         return fields.count > Self.maximumFields ? .malformed : .incomplete
     }
 

@@ -3,7 +3,7 @@ import Foundation
 
 /// An HTTP proxy's responses to CONNECT (RFC 9110 §9.3.6).
 struct ProxyTunnel {
-    private var parser = HeadParser()
+    private var parser = HeadParser(answersConnect: true)
     /// The latest response. If libcurl authenticates in several rounds, there are several.
     private(set) var head: ResponseHead?
     /// The latest challenge among them.
@@ -41,7 +41,7 @@ struct ProxyTunnel {
             return .failed
         case .complete(let head):
             self.head = head
-            parser = HeadParser()
+            parser = HeadParser(answersConnect: true)
             if (200..<300).contains(head.status) { return .opened(self) }
             guard head.status == 407 else { return .incomplete }
             challenge = head

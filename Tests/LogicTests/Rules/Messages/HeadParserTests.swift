@@ -202,6 +202,25 @@ struct HeadParserTests {
         #expect(head.fields.map(\.name) == ["A", "HTTP/1.1 200"])
     }
 
+    @Test(
+        "Where the body ends makes no difference if a proxy opens a tunnel",
+        arguments: [
+            ["Content-Length: -1"], ["Content-Length: 1", "Content-Length: 2"], ["Content-Length : 2"],
+            ["Content-Length: 0", "Transfer-Encoding: identity"], ["Transfer-Encoding:", " chunked"],
+        ]
+    )
+    func openedTunnel(fields: [String]) {
+        func parse(_ status: Int, answersConnect: Bool) -> Result {
+            var parser = HeadParser(answersConnect: answersConnect)
+            let lines = ["HTTP/1.1 \(status) X"] + fields + [""]
+            return Self.parse(lines.map { Array(($0 + "\r\n").utf8) }, with: &parser)
+        }
+        #expect(parse(200, answersConnect: true).heads.count == 1)
+        #expect(!parse(200, answersConnect: true).isMalformed)
+        #expect(parse(407, answersConnect: true).isMalformed)
+        #expect(parse(200, answersConnect: false).isMalformed)
+    }
+
     @Test("A line without a colon is dropped")
     func noColon() throws {
         #expect(try Self.fields("nonsense", "A: b") == [HeaderField(name: "A", value: "b")])
