@@ -73,7 +73,8 @@ struct WebSocketHandshake: Equatable, Sendable {
             throw WebSocketRefusal("The server doesn't open a web socket: it answered with the status \(head.status).")
         }
         guard head.version == "HTTP/1.1" else { throw WebSocketRefusal("The server's answer is not of HTTP/1.1.") }
-        guard head["Upgrade"]?.isEqualIgnoringASCIICase(to: "websocket") == true else {
+        let upgrades = head.fields.values(of: "Upgrade")
+        guard !upgrades.isEmpty, upgrades.allSatisfy({ $0.isEqualIgnoringASCIICase(to: "websocket") }) else {
             throw WebSocketRefusal("The server switches to another protocol than that of web sockets.")
         }
         guard ListField.names(in: head.combined("Connection"))?.contains("upgrade") == true else {

@@ -33,6 +33,7 @@ struct WebSocketHandshakeTests {
     func refused() {
         var heads = [
             head { $0.removeFirst() }, head { $0[0].value = "h2c" }, head { $0.remove(at: 1) },
+            head { $0.append(HeaderField(name: "Upgrade", value: "h2c")) },
             head { $0[1].value = "close" }, head { $0[2].value = "s3pPLMBiTxaQ9kYGzzhZRbK+xoo=" },
             head { $0.removeLast() }, head { $0.append($0[2]) },
             // The sign for kelvin, which is equal to a K in Swift.
