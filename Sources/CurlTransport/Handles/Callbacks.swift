@@ -31,7 +31,9 @@ enum Callbacks {
         case .bytes(let count):
             easy.http2Input.gave(count)
             return count
-        case .pause: return Int(CURL_READFUNC_PAUSE)
+        case .pause:
+            easy.multi?.recheck.bodyPaused(easy)
+            return Int(CURL_READFUNC_PAUSE)
         case .abort: return Int(CURL_READFUNC_ABORT)
         }
     }

@@ -206,10 +206,13 @@ package final class EasyHandle {
 
     func needsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
         if isPaused { return .pause }
+        let wasStarved = handler?.isStarved == true
         let verdict = handler?.transferNeedsBody(into: buffer) ?? .abort
         if case .bytes(let count) = verdict { connections?.calls.notePassed(count) }
         // libcurl 7.88 may ask repeatedly until the server takes the last bytes: that isn't progress.
         if case .bytes(0) = verdict, http2Input.saidEnd { return verdict }
+        // Nor is it if the body still has nothing to read when libcurl is made to ask again.
+        if case .pause = verdict, wasStarved, handler?.isStarved == true { return verdict }
         markUnsettled()
         return verdict
     }

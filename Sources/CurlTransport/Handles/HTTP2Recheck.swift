@@ -15,7 +15,7 @@ struct HTTP2Recheck {
     func run() -> Bool {
         multi.stalledInput?.recheckBegins()
         guard !multi.isClosed, multi.stalledInput != nil else { return false }
-        defer { armLimitedReads() }
+        defer { if multi.stalledInput?.hasLimited == true { armTimedReads() } }
         return runConnections()
     }
 
@@ -29,9 +29,9 @@ struct HTTP2Recheck {
         // libcurl reads before it writes, so it notices the end that it sends in one run in the next; and a socket that was full in the
         // first may have room in the second.
         for easy in uploads { read(for: easy, times: 3) }
-        let limited = multi.stalledInput?.takeLimited() ?? []
-        for easy in limited { read(for: easy, times: 1) }
-        if !sockets.isEmpty || !uploads.isEmpty || !limited.isEmpty { return true }
+        let timed = multi.stalledInput?.takeTimed() ?? []
+        for easy in timed { read(for: easy, times: 1) }
+        if !sockets.isEmpty || !uploads.isEmpty || !timed.isEmpty { return true }
         // Nothing was left in libcurl's buffers.
         let endings = multi.stalledInput?.waitingEnds() ?? []
         return endings.reduce(false) { endBody(of: $1) || $0 }
@@ -72,16 +72,20 @@ struct HTTP2Recheck {
         multi.settleHandlers()
     }
 
-    /// Has libcurl read for the rate-limited transfers before the loop sleeps.
-    func readForLimited() {
-        multi.stalledInput?.readForLimited()
+    /// Has libcurl read for the rate-limited transfers and the starved uploads before the loop sleeps.
+    func readOnTime() {
+        multi.stalledInput?.readOnTime()
         schedule()
     }
 
-    private func armLimitedReads() {
-        guard multi.stalledInput?.hasLimited == true, let reads = multi.stalledInput?.limitedReads, !reads.isScheduled
-        else { return }
+    private func armTimedReads() {
+        guard let reads = multi.stalledInput?.timedReads, !reads.isScheduled else { return }
         multi.loop.schedule(reads, at: multi.loop.now + HTTP2StalledInput.intervalOfReads)
+    }
+
+    /// Called when libcurl has looked at a socket: it may have given up a starved upload's connection. Outside of libcurl.
+    func looked() {
+        if multi.stalledInput?.hasStarved == true { armTimedReads() }
     }
 
     // MARK: - Callbacks, within libcurl
@@ -94,6 +98,11 @@ struct HTTP2Recheck {
     /// Called for each line of a response's head if the transfer sends a body.
     func headLineCame(_ line: UnsafeRawBufferPointer, for easy: EasyHandle) {
         if multi.stalledInput != nil { HTTP2StalledInput.headLineCame(line, for: easy) }
+    }
+
+    /// Called when the handler sends nothing of the request's body at the moment.
+    func bodyPaused(_ easy: EasyHandle) {
+        multi.stalledInput?.paused(easy)
     }
 
     /// Called when the handler has nothing more to send. Whether libcurl may be told now; otherwise it is told to wait.

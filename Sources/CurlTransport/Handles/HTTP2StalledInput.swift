@@ -22,25 +22,30 @@ import CCurlNetworkingLibcurl
 /// replaced by another's. So it isn't told until all it has read is distributed, and then only in a run in which it reads nothing.
 ///
 /// A transfer whose rate is limited doesn't read what arrived while it waited. So libcurl is made to read for it several times a second.
+///
+/// When it gives up a connection because of something the server sent, it forgets an upload there that has nothing to send. So it is made
+/// to read for such uploads a moment after it has looked at a socket.
 struct HTTP2StalledInput {
     private var transfers: [ObjectIdentifier: EasyHandle] = [:]
     private var suspects: [ObjectIdentifier: ConnectionGroup] = [:]
     /// Transfers whose end of body hasn't been passed to libcurl yet.
     private var endings: [EasyHandle] = []
     private var limitedCount = 0
-    private var readsForLimited = false
+    /// Uploads that had nothing to send when libcurl last asked.
+    private var starved: [ObjectIdentifier: EasyHandle] = [:]
+    private var readsOnTime = false
     private var isRecheckScheduled = false
-    /// When these read next. Not libcurl's timer, which other transfers move.
-    let limitedReads: Deadline
+    /// When the rate-limited transfers and the starved uploads read next. Not libcurl's timer, which other transfers move.
+    let timedReads: Deadline
 
     /// Rate-limited transfers read at least this often.
     static let intervalOfReads = Duration.milliseconds(100)
 
-    init(limitedReads: Deadline) {
-        self.limitedReads = limitedReads
+    init(timedReads: Deadline) {
+        self.timedReads = timedReads
     }
 
-    private var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty }
+    private var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty && starved.isEmpty }
 
     /// Called when there may be something to look at. True if a look is to be scheduled: not if one is already, or if there is nothing.
     mutating func takeRecheck() -> Bool {
@@ -96,6 +101,7 @@ struct HTTP2StalledInput {
     /// - Parameter hasOthers: Whether there are other transfers, which may share its connection.
     mutating func left(_ easy: EasyHandle, _ result: TransferResult?, hasOthers: Bool) {
         endings.removeAll { $0 === easy }
+        starved[ObjectIdentifier(easy)] = nil
         switch easy.http2Input.isMultiplexed {
         case true?:
             transfers[ObjectIdentifier(easy)] = nil
@@ -118,16 +124,25 @@ struct HTTP2StalledInput {
 
     var hasLimited: Bool { limitedCount > 0 }
 
-    /// Called when it is time for the rate-limited transfers to read.
-    mutating func readForLimited() {
-        readsForLimited = hasLimited
+    var hasStarved: Bool { !starved.isEmpty }
+
+    /// Called when the upload has nothing to send at the moment, or may send nothing. Within libcurl.
+    mutating func paused(_ easy: EasyHandle) {
+        if easy.http2Input.isUpload { starved[ObjectIdentifier(easy)] = easy }
     }
 
-    /// The rate-limited transfers that libcurl is to read for.
-    mutating func takeLimited() -> [EasyHandle] {
-        guard readsForLimited else { return [] }
-        readsForLimited = false
-        return transfers.values.filter { $0.http2Input.isLimited && !$0.isPaused }
+    /// Called when it is time for the rate-limited transfers and the starved uploads to read.
+    mutating func readOnTime() {
+        readsOnTime = true
+    }
+
+    /// Those of them that libcurl is to read for.
+    mutating func takeTimed() -> [EasyHandle] {
+        guard readsOnTime else { return [] }
+        readsOnTime = false
+        // The others come back when libcurl asks them.
+        starved = starved.filter { $0.value.handler?.isStarved == true }
+        return transfers.values.filter { $0.http2Input.isLimited && !$0.isPaused } + starved.values
     }
 
     /// Called when the handler has nothing more to send. Returns whether libcurl has to wait before it is told. Within libcurl.

@@ -59,7 +59,7 @@ package final class Multi {
         idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
         guard quirks.forgetsHTTP2Input else { return }
-        stalledInput = HTTP2StalledInput(limitedReads: Deadline { [unowned self] in recheck.readForLimited() })
+        stalledInput = HTTP2StalledInput(timedReads: Deadline { [unowned self] in recheck.readOnTime() })
     }
 
     deinit {
@@ -99,7 +99,7 @@ package final class Multi {
         idleClock.closed()
         timers.areDue = false
         loop.cancel(deadline)
-        if let reads = stalledInput?.limitedReads { loop.cancel(reads) }
+        if let reads = stalledInput?.timedReads { loop.cancel(reads) }
         loop.cancel(idleDeadline)
         // The handle's: it makes no more callbacks.
         Unmanaged.passUnretained(self).release()
@@ -305,6 +305,7 @@ package final class Multi {
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         scheduleSettling()
         recheck.schedule()
+        if socket != CURL_SOCKET_BAD { recheck.looked() }
     }
 
     /// The multi's part in `HTTP2StalledInput`.

@@ -208,6 +208,35 @@ struct HTTP2UploadTests {
         #expect(server.state.value.requests.map(\.connection) == [1, 1, 1])
     }
 
+    @Test("An upload that has nothing to send learns that its connection is given up for a server's error")
+    func brokenWhileStarved() async throws {
+        let gate = Gate()
+        let server = try Server { request in
+            switch request.number {
+            case 1: Server.text("first")
+            // An error of the connection (RFC 9113 §6.5).
+            case 2: [.waitFor(gate), .frames([Server.frame(.settings, stream: request.stream)])]
+            default: Self.answered("thanks")
+            }
+        }
+        defer { server.stop() }
+        let directory = try TemporaryDirectory()
+        let blocking = try BlockingStream(in: directory)
+        let source = StreamSource { $0 == 1 ? blocking.stream : InputStream(data: Self.content) }
+        let session = try NginxHTTP2.shared().session(delegate: source)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "first")
+        try blocking.write(Data(count: 1000))
+        session.uploadTask(withStreamedRequest: URLRequest(server.url(), method: "POST")).resume()
+        try await server.state.wait { $0.bodies[2]?.count == 1000 }
+        gate.open()
+        let error = try await source.completion()
+        try blocking.finish()
+        // With newer versions of libcurl the error doesn't say that the request may be sent again.
+        #expect(error == nil || error?.code == .networkConnectionLost, "\(error?.userInfo as Any)")
+        if error == nil { #expect(server.state.value.bodies[3] == Self.content) }
+    }
+
     @Test(
         "An upload that is refused before any of it was sent is sent again from its beginning",
         arguments: [false, true]
