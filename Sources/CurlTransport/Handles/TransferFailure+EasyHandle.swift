@@ -26,13 +26,6 @@ extension TransferFailure {
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
         if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver(of: easy) }
-        if let socket = easy.traits.unixSocket, code == CURLE_COULDNT_CONNECT { note(socket) }
-    }
-
-    /// libcurl's text names the URL's host, and a port, to neither of which anything was sent.
-    private mutating func note(_ socket: NameSettings.UnixSocket) {
-        text = "Failed to connect to the Unix socket \(socket)"
-        if systemErrno != 0 { text += ": \(SystemError(code: systemErrno))" }
     }
 
     /// SOCKS 4 has no IPv6 addresses. libcurl has the same reason for one as for a host that it can't find; only the text tells.

@@ -24,7 +24,9 @@ struct TransferResult {
             // libcurl would blame the server.
             self.init(code: code, systemErrno: lack.code, text: "No socket could be opened: \(lack).")
         case (CURLE_COULDNT_CONNECT, nil):
-            self.init(code: code, systemErrno: Int32(truncatingIfNeeded: easy.info.long(CURLINFO_OS_ERRNO)))
+            let systemErrno = Int32(truncatingIfNeeded: easy.info.long(CURLINFO_OS_ERRNO))
+            let text = easy.traits.unixSocket.map { Self.text(about: $0, systemErrno) }
+            self.init(code: code, systemErrno: systemErrno, text: text)
         case (CURLE_ABORTED_BY_CALLBACK, _) where easy.tunnelResponse.isTooLarge:
             self.init(code: CURLE_WEIRD_SERVER_REPLY, text: "The proxy's answer is too large.")
         // What libcurl before 8 reports for a field that it can't keep, such as one with a NUL: in the response to CONNECT, if the request
@@ -36,6 +38,12 @@ struct TransferResult {
             // libcurl's errno would be that of an earlier transfer.
             self.init(code: code)
         }
+    }
+
+    /// libcurl's own text names the URL's host, and a port, to neither of which anything was sent.
+    private static func text(about socket: NameSettings.UnixSocket, _ systemErrno: Int32) -> String {
+        let reason = systemErrno == 0 ? "" : ": \(SystemError(code: systemErrno))"
+        return "Failed to connect to the Unix socket \(socket)\(reason)"
     }
 
     /// Unlike libcurl's own result of that name, it doesn't depend on what the server sent.

@@ -321,6 +321,16 @@ struct UnixSocketTests {
         }
     }
 
+    @Test("The error about a socket for which there is no descriptor says so")
+    func lackOfDescriptors() async throws {
+        let servers = try ["first", "second"].map { name in try server(name) { _ in .text("hello") } }
+        defer { for server in servers { server.stop() } }
+        let helper = try ChildProcess([TestHelper.path(), "exhaust"] + servers.map { $0.url("/").absoluteString })
+        let lines = await helper.remainingLines()
+        #expect(lines.count == 2 && lines.last == "200 5")
+        #expect(lines.first?.hasSuffix(" No socket could be opened: Too many open files.") == true)
+    }
+
     @Test("A URL whose host is no socket is a bad one", arguments: ["localhost", "%2Fa:80", "%40", "a%2Fb"])
     func badURL(host: String) async throws {
         guard let url = URL(string: "http+unix://\(host)/") else { return }
