@@ -21,3 +21,14 @@ extension URL {
         return components.url ?? self
     }
 }
+
+extension Substring {
+    /// The user name and password of a URL's user information (RFC 3986 §3.2.1), decoded; nil if they aren't text. Without a colon, there
+    /// is no password.
+    var userInformation: (user: String, password: String?)? {
+        let parts = utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        let decoded = parts.compactMap { Substring($0).removingPercentEncoding }
+        guard decoded.count == parts.count, let user = decoded.first else { return nil }
+        return (user, decoded.dropFirst().first)
+    }
+}

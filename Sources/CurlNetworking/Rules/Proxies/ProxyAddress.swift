@@ -45,12 +45,10 @@ enum ProxyAddress {
     }
 
     private static func credentials(_ text: Substring) throws(Fault) -> (user: String?, password: String?) {
-        let parts = text.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-        let decoded = parts.map { Substring($0).removingPercentEncoding }
-        guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "" else {
+        guard let (user, password) = text.userInformation else {
             throw Fault("The proxy's user name or password is not valid.")
         }
-        return user.isEmpty && password.isEmpty ? (nil, nil) : (user, decoded.count > 1 ? password : nil)
+        return user.isEmpty && (password ?? "").isEmpty ? (nil, nil) : (user, password)
     }
 
     /// Why the proxy can't be used; nil if it can.

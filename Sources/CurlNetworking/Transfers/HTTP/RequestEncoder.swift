@@ -156,9 +156,7 @@ enum RequestEncoder {
         in userInfo: Substring,
         of url: URL
     ) throws(URLError) -> (user: String, password: String)? {
-        let parts = userInfo.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let decoded = parts.map { $0.removingPercentEncoding }
-        guard let user = decoded[0], let password = decoded.count > 1 ? decoded[1] : "",
+        guard let (user, secret) = userInfo.userInformation, case let password = secret ?? "",
             !(user + password).utf8.contains(0), !user.utf8.contains(UInt8(ascii: ":"))
         else { throw URLError(.badURL, url: url, "The URL's user name or password is not valid.") }
         return user.isEmpty && password.isEmpty ? nil : (user, password)
