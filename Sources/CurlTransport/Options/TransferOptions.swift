@@ -204,8 +204,9 @@ package struct TransferOptions: EasyOptions, Sendable {
         guard let requestTarget else { return }
         try easy.set(CURLOPT_REQUEST_TARGET, requestTarget)
         // libcurl 8.21 can't write such a host for a proxy, and fails (https://github.com/curl/curl/issues/22382). It needs no host for
-        // anything else.
-        if requestTarget.hasPrefix("http://[") { try easy.set(CURLOPT_URL, "http://address.invalid/") }
+        // anything else; it may need the rest, such as for a signature.
+        guard requestTarget.hasPrefix("http://["), let end = requestTarget.firstIndex(of: "]") else { return }
+        try easy.set(CURLOPT_URL, "http://address.invalid" + requestTarget[requestTarget.index(after: end)...])
     }
 
     private func applyMethodAndBody(to easy: EasyHandle) throws(TransferFailure) {
