@@ -120,6 +120,8 @@ extension Loader: TransferDelegate {
             guard case .head(let head, let transferring, let step, _) = holding.content else { return }
             holding.content = .head(head, transferring, step: step, ending: ending)
             enter(.held(holding))
+            // The response is complete, and the delegate's answer may depend on another request to this host.
+            if ending.error == nil { place.leave() }
         case .transferring(let transferring):
             enter(.deciding)
             switch transferring.next {

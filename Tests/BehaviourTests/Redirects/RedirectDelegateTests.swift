@@ -188,6 +188,22 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data("arrived".utf8))
     }
 
+    @Test("A redirect without a body leaves its connection to other requests until the delegate answers")
+    func leavesConnection() async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(Self.server(body: ""), delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.resume()
+        let redirect = try await delegate.redirect(number: 1)
+        let (data, _) = try await rig.session.data(from: rig.url("/other"))
+        #expect(data == Data("GET /other ".utf8))
+        redirect.answer(redirect.request)
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("GET /to ".utf8))
+        #expect(rig.server.connectionCount == 1)
+    }
+
     @Test("A refused redirect's large body, which was kept back, is delivered whole")
     func laterRefused() async throws {
         let body = GeneratedBody.bytes(seed: 3, length: 5_000_000)
