@@ -62,6 +62,10 @@ package struct CurlQuirks: Sendable, Equatable {
     /// since 8.7 a writer holds those bytes, and frees them.
     var leaksPausedBytes: Bool
 
+    /// After the attempt to connect to an address has failed, it tries the next only when something else happens, such as the end of the
+    /// half of the time for connecting that each address gets. Since 7.88; fixed in 8.4 (https://github.com/curl/curl/issues/11920).
+    var forgetsNextAddress: Bool
+
     /// Takes its defaults for the authorities of a handle that is told to have none. So it would parse the system's for each connection,
     /// although a `TrustStore` takes their place (25 ms of CPU), and trust them beside a file that the program names. Since 8.21
     /// (https://github.com/curl/curl/pull/21901). See `EasyHandle.clearAuthorities`.
@@ -82,6 +86,7 @@ package struct CurlQuirks: Sendable, Equatable {
         missesFTPEvents = version < CurlVersion(8, 7)
         forgetsFTPHandshakeLimit = version >= CurlVersion(8, 15)
         leaksPausedBytes = version < CurlVersion(8, 7)
+        forgetsNextAddress = version >= CurlVersion(7, 88) && version < CurlVersion(8, 4)
         restoresAuthorities = version >= CurlVersion(8, 21)
     }
 

@@ -33,6 +33,8 @@ package final class Multi {
     /// Handles whose transfers ended while paused, and have been resumed.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
+    /// Transfers whose attempt to connect to an address has failed: see `CurlQuirks.forgetsNextAddress`.
+    private var betweenAddresses: [EasyHandle] = []
     /// A socket of libcurl's own that the system refuses to watch.
     private var unheard: Int32?
     private var idleClock: IdleClock
@@ -77,6 +79,7 @@ package final class Multi {
         unsettled.removeAll()
         continued = []
         stranded.removeAll()
+        betweenAddresses = []
     }
 
     // MARK: - libcurl's handle
@@ -341,6 +344,7 @@ package final class Multi {
         finishTransfers()
         if isBroken { endAll() }
         if !stranded.isEmpty { endStranded() }
+        if !betweenAddresses.isEmpty { tryNextAddresses() }
         if timers.areDue && !isClosed {
             timers.areDue = false
             runTimers()
@@ -386,6 +390,16 @@ package final class Multi {
         finishTransfers()
         for (easy, result) in stranded.take() where easy.multi === self && !easy.hasResult {
             if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
+        }
+    }
+
+    /// Makes libcurl continue, soon, with the transfers whose attempt to connect has failed.
+    private func tryNextAddresses() {
+        let transfers = betweenAddresses
+        betweenAddresses = []
+        for easy in transfers where easy.multi === self && !easy.isPaused && !easy.hasResult && !isBroken {
+            pause(easy, CURLPAUSE_RECV)
+            pause(easy, CURLPAUSE_CONT)
         }
     }
 
@@ -457,6 +471,10 @@ package final class Multi {
         guard socket >= 0 else { return }
         if socket == unheard { unheard = nil }
         if isWanted { easy?.opened = loop.current(socket) }
+        if quirks.forgetsNextAddress, what == CURL_POLL_REMOVE, let easy, easy.phase == .connecting {
+            betweenAddresses.append(easy)
+            scheduleSettling()
+        }
         _ = running.starved.take(socket)
         let asker = easy.map { ObjectIdentifier($0) }
         let isWatched =

@@ -55,6 +55,20 @@ struct NamesTests {
         #expect(result.text == "hello", "\(String(describing: result.error))")
     }
 
+    @Test("An address that refuses the connection doesn't delay the next, however long connecting may take")
+    func refusingAddresses() async throws {
+        let server = try LoopbackServer { _ in .text("hello") }
+        defer { server.stop() }
+        let session = URLSession.forTest {
+            // Much longer than the test may take: libcurl gives each address half of what is left.
+            $0.timeoutIntervalForRequest = 600
+            $0.curl.hosts["*.test"].names.addresses = ["127.0.0.9", "127.0.0.10", "127.0.0.11", "127.0.0.1"]
+        }
+        defer { session.invalidateAndCancel() }
+        let result = await session.load(try url("http://a.test:\(server.port)/"))
+        #expect(result.text == "hello", "\(String(describing: result.error))")
+    }
+
     @Test("A host's own addresses never grow old, however many connections there are")
     func lasting() async throws {
         let rig = try Rig { _ in

@@ -23,16 +23,16 @@ struct CurlQuirksTests {
         (
             CurlVersion(7, 88, 1),
             [
-                "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
-                "looksThroughConnections", "missesFTPEvents", "restartsPriorKnowledge",
+                "blamesMemoryForLongLines", "forgetsHTTP2Input", "forgetsNextAddress", "keepsTLSSessionsPerHandle",
+                "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents", "restartsPriorKnowledge",
             ]
         ),
         (
             CurlVersion(8, 1),
             [
                 "blamesMemoryForLongLines", "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads",
-                "forgetsWaiting", "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections",
-                "missesFTPEvents", "sharesPriorKnowledgeWhenAnswered",
+                "forgetsNextAddress", "forgetsWaiting", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
+                "looksThroughConnections", "missesFTPEvents", "sharesPriorKnowledgeWhenAnswered",
             ]
         ),
         (
