@@ -76,7 +76,7 @@ struct TransferFactory {
         return HTTPTransfer(
             request,
             body: plan.body,
-            HTTPTransfer.Setup(options: options, hooks: environment.hooks, multi: multi),
+            HTTPTransferSetup(options: options, hooks: environment.hooks, multi: multi),
             meter: metrics.map(HopMeter.init),
             loop: pool.loop,
             delegate: environment.delegate

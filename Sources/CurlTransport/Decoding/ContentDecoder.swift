@@ -1,5 +1,6 @@
-/// Decodes a body with one or more content codings (RFC 9110 §8.4). It is fed in pieces, produces no more than there is room for, and
-/// continues when there is room again. Each step takes a bounded time, except as `mayTakeLong` says. One thread at a time.
+/// Decodes a body with one or more content codings (RFC 9110 §8.4), or copies one without any. It is fed in pieces, produces no more than
+/// there is room for, and continues when there is room again. Each step takes a bounded time, except as `mayTakeLong` says. One thread at a
+/// time.
 package final class ContentDecoder {
     package struct Step: Sendable, Equatable {
         /// Bytes of input consumed, and of output produced.
@@ -51,6 +52,7 @@ package final class ContentDecoder {
         _ input: UnsafeRawBufferPointer,
         into output: UnsafeMutableRawBufferPointer
     ) throws(ContentDecodingError) -> Step {
+        if links.isEmpty { return Self.copy(input, into: output) }
         var step = Step()
         for index in links.indices {
             let isFirst = index == links.startIndex
@@ -67,6 +69,12 @@ package final class ContentDecoder {
         }
         step.hasMore = step.consumed < input.count || links.contains { $0.isFull || !$0.input.isEmpty }
         return step
+    }
+
+    private static func copy(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Step {
+        let count = min(input.count, output.count)
+        output.copyMemory(from: UnsafeRawBufferPointer(rebasing: input.prefix(count)))
+        return Step(consumed: count, produced: count, work: count, hasMore: count < input.count)
     }
 
     private func decode(

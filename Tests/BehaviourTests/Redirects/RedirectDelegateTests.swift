@@ -188,20 +188,47 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data("arrived".utf8))
     }
 
-    @Test("A redirect without a body leaves its connection to other requests until the delegate answers")
-    func leavesConnection() async throws {
+    @Test(
+        "A redirect that is over leaves its connection to other requests until the delegate answers",
+        arguments: ["", "moved"],
+        [true, false]
+    )
+    func leavesConnection(body: String, isFollowed: Bool) async throws {
         let delegate = DecidingDelegate(onRedirect: { _ in })
-        let rig = try Rig(Self.server(body: ""), delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        let rig = try Rig(Self.server(body: body), delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
         defer { rig.stop() }
         let task = rig.session.dataTask(with: rig.url("/from"))
         task.resume()
         let redirect = try await delegate.redirect(number: 1)
         let (data, _) = try await rig.session.data(from: rig.url("/other"))
         #expect(data == Data("GET /other ".utf8))
-        redirect.answer(redirect.request)
+        redirect.answer(isFollowed ? redirect.request : nil)
         #expect(try await delegate.completion(of: task) == nil)
-        #expect(delegate.body(of: task) == Data("GET /to ".utf8))
+        #expect(delegate.body(of: task) ?? Data() == Data((isFollowed ? "GET /to " : body).utf8))
         #expect(rig.server.connectionCount == 1)
+    }
+
+    @Test("A refused redirect's encoded body, which was kept back, is decoded", arguments: [true, false])
+    func laterDecoded(isComplete: Bool) async throws {
+        let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAACA8vNL0tNAQD1jezGBQAAAA=="))
+        let body = isComplete ? gzip : gzip.dropLast(8)
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/from" else { return .text("other") }
+            return .data(Data(body), status: 302).headers(["Location": "/to", "Content-Encoding": "gzip"])
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.resume()
+        let redirect = try await delegate.redirect(number: 1)
+        // The redirect has arrived as a whole.
+        #expect(try await rig.session.data(from: rig.url("/")).0 == Data("other".utf8))
+        redirect.answer(nil)
+        let error = try await delegate.completion(of: task)
+        #expect(error?.code == (isComplete ? nil : .cannotDecodeRawData))
+        #expect(delegate.body(of: task) == Data("moved".utf8))
     }
 
     @Test("A refused redirect's large body, which was kept back, is delivered whole")
@@ -318,6 +345,24 @@ struct RedirectDelegateTests {
         let result = await refusing.load(server.url("/from"))
         #expect(result.error?.code == .networkConnectionLost)
         #expect(result.response?.statusCode == 302)
+    }
+
+    @Test("A suspended task gets the body of a redirect that was refused once it is resumed")
+    func suspendedAndRefused() async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(Self.server(), delegate: delegate)
+        defer { rig.stop() }
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.resume()
+        let redirect = try await delegate.redirect(number: 1)
+        task.suspend()
+        redirect.answer(nil)
+        // The session's tasks are served in turn.
+        _ = try await rig.session.data(from: rig.url("/to"))
+        #expect(delegate.body(of: task) == nil)
+        task.resume()
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("moved".utf8))
     }
 
     @Test("A suspended task waits with what was decided")

@@ -124,6 +124,15 @@ struct ContentDecoderTests {
         #expect(try Self.decode([Data()], from: Self.forms[form].codings).body.isEmpty)
     }
 
+    @Test("A body without codings is copied, however it is cut and however little room there is")
+    func copied() throws {
+        var generator = SystemRandomNumberGenerator()
+        for pieces in [[CodedBodies.text], Self.cut(CodedBodies.text, with: &generator), [], [Data()]] {
+            let copied = try Self.decode(pieces, from: []) { Int.random(in: 64...9000, using: &generator) }
+            #expect(copied.body == pieces.reduce(Data(), +))
+        }
+    }
+
     @Test("Codings of nothing decode to nothing")
     func nothing() throws {
         let forms: [(ContentCoding, [UInt8])] = [(.deflate, [3, 0]), (.brotli, [0x3B]), (.brotli, [6])]

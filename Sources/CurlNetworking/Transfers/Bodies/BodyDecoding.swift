@@ -18,7 +18,8 @@ protocol BodyDecodingOwner: AnyObject {
     func decodingFailed(_ error: URLError)
 }
 
-/// Decodes the content codings of one response's body, and stops while the consumer is behind. Loop only.
+/// Decodes the content codings of one response's body, if it has any, and stops while the consumer is behind or hasn't decided about the
+/// body. Loop only.
 ///
 /// Bytes are decoded on arrival as far as the loop's round allows. The rest waits here for later turns, between which the loop serves other
 /// transfers, or for the consumer. Steps that could take long run on another thread, one at a time.
@@ -34,6 +35,8 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         case elsewhere
         /// Bytes wait until the owner calls `proceed()`.
         case stopped
+        /// Bytes wait until the owner calls `release()`.
+        case kept
         /// Over: nothing more is decoded.
         case ended
     }
@@ -50,6 +53,16 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     private var input = CodedInput()
     /// For steps that may take long.
     private lazy var queue = loop.decodingTurns.assignQueue()
+
+    /// Of a body that isn't encoded, so that it can be kept.
+    static func ofPlainBody(
+        after head: ResponseHead,
+        at url: URL?,
+        on loop: EventLoop,
+        owner: any BodyDecodingOwner
+    ) -> BodyDecoding {
+        BodyDecoding([], of: head, at: url, on: loop, owner: owner)
+    }
 
     /// nil if the body isn't encoded.
     static func make(
@@ -84,15 +97,20 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     var isBusy: Bool {
         switch state {
         case .idle, .ended: false
-        case .waiting, .elsewhere, .stopped: true
+        case .waiting, .elsewhere, .stopped, .kept: true
         }
     }
 
     /// Whether it waits for the owner to call `proceed()`.
     private var isStopped: Bool { if case .stopped = state { true } else { false } }
 
+    var isOfPlainBody: Bool { codings.isEmpty }
+
+    /// The received bytes that have yet to be decoded.
+    var waitingCount: Int { input.count }
+
     /// Whether more is waiting than libcurl delivers between two checks of its pause flag.
-    var isFull: Bool { input.count > Self.maximumInput }
+    var isFull: Bool { waitingCount > Self.maximumInput }
 
     /// In bytes: slightly more than libcurl delivers at once through a small `ReceiveBuffer`.
     private static let maximumInput = 2 << 20
@@ -101,9 +119,20 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     func receive(_ bytes: UnsafeRawBufferPointer) throws(URLError) {
         switch state {
         case .idle: try decodeAtOnce(bytes)
-        case .waiting, .elsewhere, .stopped: input.append(bytes)
+        case .waiting, .elsewhere, .stopped, .kept: input.append(bytes)
         case .ended: break
         }
+    }
+
+    /// The first bytes, while the owner hasn't decided about the body: they wait until it calls `release()`. Within libcurl.
+    func keep(_ bytes: UnsafeRawBufferPointer) {
+        input.append(bytes)
+        if case .idle = state { state = .kept }
+    }
+
+    /// Called when the owner wants the body after all.
+    func release() {
+        if case .kept = state { wait() }
     }
 
     /// Called at the end of the body. Throws if it is incomplete in its codings.
@@ -176,14 +205,15 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     }
 
     func takeTurn() {
-        guard case .waiting = state, let owner, let decoder else { return }
+        guard case .waiting = state, let owner else { return }
         guard owner.mayDecode else {
             state = .stopped
             return report()
         }
         let first = input.first
-        if first.withUnsafeBytes({ decoder.mayTakeLong(before: $0) }) { return decodeElsewhere(decoder) }
         do throws(URLError) {
+            let decoder = try makeDecoder()
+            if first.withUnsafeBytes({ decoder.mayTakeLong(before: $0) }) { return decodeElsewhere(decoder) }
             advance(by: try first.withBytes { bytes throws(URLError) in try decode(bytes, with: decoder) })
         } catch {
             fail(error)

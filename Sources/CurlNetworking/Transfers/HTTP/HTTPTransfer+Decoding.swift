@@ -29,7 +29,7 @@ extension HTTPTransfer: BodyDecodingOwner {
 
     /// Keeps libcurl from delivering more until everything is decoded. Outside of libcurl.
     func pauseForDecoding() {
-        guard let decoding, decoding.isBusy else { return }
+        guard awaitsDecoding else { return }
         // Fails if everything has arrived.
         _ = easy?.setPaused(true)
     }

@@ -14,7 +14,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     @exclusivity(unchecked) private var ending: TransferEnding
     /// Why a callback has ended the transfer.
     var abortError: URLError?
-    /// nil if the body isn't encoded, or isn't used.
+    /// nil if the body is neither encoded nor kept, or isn't used.
     @exclusivity(unchecked) private(set) var decoding: BodyDecoding?
     @exclusivity(unchecked) private var evidence: ReplayEvidence
     @exclusivity(unchecked) private var authentication: CurlAuthentication
@@ -27,27 +27,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private let meter: HopMeter?
     private var inquiry: HandshakeInquiry?
 
-    /// The input of `start()`. A class, because a payload of an enum is copied on every access.
-    final class Setup {
-        let options: TransferOptions
-        let hooks: TransferHooks?
-        let multi: Multi
-        /// The HTTP version that is spoken without TLS.
-        let plainVersion: ConnectionVersion
-
-        init(options: TransferOptions, hooks: TransferHooks?, multi: Multi) {
-            plainVersion = ConnectionVersion(withoutTLS: options, hooks)
-            self.options = options
-            self.hooks = hooks
-            self.multi = multi
-        }
-    }
-
     enum Stage {
-        case ready(Setup)
+        case ready(HTTPTransferSetup)
         /// Handed to libcurl.
         case running(Multi, EasyHandle)
-        /// libcurl's part has ended, and some of the body is still being decoded; nil if the whole response has arrived.
+        /// libcurl's part has ended, and some of the body is still being decoded or kept; nil if the whole response has arrived.
         case draining(TransferFailure?)
         case over
     }
@@ -60,7 +44,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     init(
         _ request: URLRequest,
         body: (any RequestBody)?,
-        _ setup: Setup,
+        _ setup: HTTPTransferSetup,
         meter: HopMeter?,
         loop: EventLoop,
         delegate: any TransferDelegate
@@ -107,10 +91,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func setPaused(_ isPaused: Bool) {
         clock.last = loop.now
         if isPaused { ending.wasPaused = true }
-        let isDecoding = decoding?.isBusy == true
-        let isDone = easy?.setPaused(isPaused || isDecoding) ?? false
+        let isDone = easy?.setPaused(isPaused || awaitsDecoding) ?? false
         // The decoding obeys even if libcurl can't.
-        if isDone || isDecoding { self.isPaused = isPaused }
+        if isDone || decoding?.isBusy == true { self.isPaused = isPaused }
         guard !isPaused else { return }
         settleIfUnasked()
         decoding?.proceed()
@@ -119,7 +102,17 @@ final class HTTPTransfer: Transfer, TransferHandler {
     func proceed(to route: BodyRoute) {
         receiving.route = route
         if endIfUnwanted() { return }
+        if route == .discard { discardKept() } else { decoding?.release() }
         continueTransfer()
+    }
+
+    /// Drops what was kept of a body that turns out to be unwanted. Outside of libcurl.
+    private func discardKept() {
+        guard let decoding else { return }
+        receiving.count += Int64(decoding.waitingCount)
+        receiving.discarding.count += decoding.waitingCount
+        endDecoding()
+        if case .draining(let failure) = stage { complete(failure) }
     }
 
     func bodyBecameReadable() { continueTransfer() }
@@ -194,7 +187,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         case .malformed:
             if receiving.head == nil {
                 abortError = .invalidHead(request.url)
-            } else if isWanted {
+            } else if receiving.route != .discard {
                 abortError = .largeTrailers(request.url)
             }
             return .abort
@@ -255,7 +248,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             let received = ReceivedHead(head: head, request: request, tunnel: tunnel, effect: receiving.effect)
             receiving.route = try delegate.transfer(self, received: received)
             try prepareDecoding(of: head)
-            if isWanted, CompletionPolicy.isEndedByConnection(head), request.httpMethod != "HEAD" {
+            if receiving.route != .discard, CompletionPolicy.isEndedByConnection(head), request.httpMethod != "HEAD" {
                 receiving.tlsClosure = easy.flatMap(TLSClosure.watch)
             }
             return endsWithHead ? .abort : .accepted
@@ -295,7 +288,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
             receiving.discarding.count += bytes.count
             return receiving.discarding.count > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
-            return .pause
+            guard let decoding, decoding.waitingCount + bytes.count <= UnwantedBody.maximumLength else { return .pause }
+            decoding.keep(bytes)
+            receiving.arrivedCount += Int64(bytes.count)
+            return .accepted
         }
     }
 
@@ -308,9 +304,16 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private var decodesContent: Bool { easy?.decodesContent ?? true }
 
     private func prepareDecoding(of head: ResponseHead) throws(URLError) {
-        if case .discard = receiving.route { return }
-        guard decodesContent else { return }
-        decoding = try BodyDecoding.make(for: head, at: request.url, on: loop, owner: self)
+        guard receiving.route != .discard else { return }
+        if decodesContent { decoding = try BodyDecoding.make(for: head, at: request.url, on: loop, owner: self) }
+        // Kept while the delegate decides about it, it leaves its connection to others, which the delegate may be waiting for.
+        if decoding == nil, receiving.route == .hold, isWorthReading(after: head) {
+            decoding = .ofPlainBody(after: head, at: request.url, on: loop, owner: self)
+        }
+    }
+
+    private func isWorthReading(after head: ResponseHead) -> Bool {
+        UnwantedBody.isWorthReading(after: head, method: request.httpMethod ?? "GET")
     }
 
     func transferNeedsBody(into buffer: UnsafeMutableRawBufferPointer) -> SendVerdict {
@@ -351,7 +354,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         sending.rewind(to: offset)
     }
 
-    var isStarved: Bool { sending.isStarved && mayContinue && !isHeld }
+    var isStarved: Bool { sending.isStarved && mayContinue && receiving.route != .hold }
 
     /// Has libcurl ask for more of the body, which ends the transfer.
     func transferLostConnection() {
@@ -391,7 +394,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// HTTP/2 libcurl would first send the end of the body, for which the server may never open the window. While it waits for a 100 over
     /// HTTP/1, it would send the body after another answer, once it had waited for a second (8.21; not 8.14). Outside of libcurl.
     private func endIfUnasked() {
-        guard case .running(let multi, let easy) = stage, isUnasked, mayContinue, !isHeld,
+        guard case .running(let multi, let easy) = stage, isUnasked, mayContinue, receiving.route != .hold,
             let head = receiving.head, CompletionPolicy.isComplete(receiving.arrivedCount, after: head)
         else { return }
         multi.cancel(easy)
@@ -417,7 +420,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             receiving.discarding.end == nil, let head = receiving.head
         else { return false }
         let isAnsweredEarly = sending.hasBody && !sending.isComplete
-        guard !isAnsweredEarly, UnwantedBody.isWorthReading(after: head, method: request.httpMethod ?? "GET") else {
+        guard !isAnsweredEarly, isWorthReading(after: head) else {
             endUnwanted()
             return true
         }
@@ -439,7 +442,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
         if failure == nil, let last = authentication.takeLatest() { _ = received(last) }
         settleMetrics()
         receiving.ignoresLength = easy?.ignoresResponseLength == true
-        if decoding == nil, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
+        if decoding?.isOfPlainBody != false, let head = receiving.head, CompletionPolicy.isEndedByHTTP2(head) {
             ending.mayBeCutShort = failure != nil || easy?.hasLostConnection == true
         }
         if abortError == nil, let failure {
@@ -509,10 +512,10 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Whether libcurl may go on: the delegate wants more, and all received bytes are decoded. While the delegate decides about the body, a
     /// request's body is still sent.
-    private var mayContinue: Bool { !isPaused && decoding?.isBusy != true }
+    private var mayContinue: Bool { !isPaused && !awaitsDecoding }
 
-    /// Whether the delegate still has to decide about the body.
-    private var isHeld: Bool { if case .hold = receiving.route { true } else { false } }
+    /// Whether libcurl has to wait until received bytes are decoded. What is kept of an undecided body has a limit of its own.
+    var awaitsDecoding: Bool { receiving.route != .hold && decoding?.isBusy == true }
 
     /// Has libcurl deliver more and ask for more, if it may. Outside of libcurl; may deliver body bytes before it returns.
     func continueTransfer() {
@@ -533,8 +536,6 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     // MARK: - Errors
 
-    private var isWanted: Bool { if case .discard = receiving.route { false } else { true } }
-
     /// Whether the head ends the transfer: libcurl would wait for the body of the response to a HEAD with a body, or go on authenticating.
     private var endsWithHead: Bool {
         sending.hasContent && request.httpMethod == "HEAD" || authentication.hasTooManyRounds
@@ -544,7 +545,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
         var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
-        circumstances.isWanted = isWanted
+        circumstances.isWanted = receiving.route != .discard
         circumstances.arrivedCount = receiving.arrivedCount
         circumstances.ignoresLength = receiving.ignoresLength
         circumstances.isTruncated = receiving.tlsClosure?.wasAnnounced == false
