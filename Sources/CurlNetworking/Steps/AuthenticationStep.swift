@@ -279,9 +279,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
             let object = URLCredential(user: credential.user, password: credential.password, persistence: .none)
             return ask(about: space, held, proposing: object, context)
         }
-        if space.party == .proxy, let credential = context.route.server?.credential,
-            state?.refuses(credential, space) == false
-        {
+        if let credential = space.configured, state?.refuses(credential, space) == false {
             // It was set for exactly this proxy.
             let use = Authentication.Use(space: space, credential: credential, isShared: true)
             return answer(with: use, context)

@@ -32,6 +32,27 @@ struct ProxyCredentialsTests {
         #expect(proxy.shown == [nil, Guard.token("user", "wrong"), Guard.token()])
     }
 
+    @Test(
+        "A delegate that rejects one scheme leaves the next to the proxy's credentials, also if the 407 has no body",
+        arguments: ["", "closed"]
+    )
+    func nextScheme(body: String) async throws {
+        let proxy = try ScriptedProxy { request in
+            guard request.header("Proxy-Authorization") != Guard.token() else { return nil }
+            return .text(body, status: 407).headers([
+                "Proxy-Authenticate": #"Digest realm="gate", nonce="n", qop="auth""#,
+                "Proxy-Authenticate": #"Basic realm="gate""#,
+            ])
+        }
+        defer { proxy.stop() }
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.rejectProtectionSpace, nil) })
+        let session = URLSession.through(proxy.settings(user: "user", password: "secret"), delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load("http://a.example/").text == "openly http://a.example/")
+        #expect(delegate.challenges.value.map(\.space.authenticationMethod) == [NSURLAuthenticationMethodHTTPDigest])
+        #expect(proxy.shown.count == 3 && proxy.shown.last == Guard.token())
+    }
+
     @Test("If a proxy's credentials are wrong and there is no delegate, the 407 is delivered")
     func delivered() async throws {
         let proxy = try ScriptedProxy.guarded()
