@@ -78,7 +78,7 @@ struct Authentication {
             }
         }
 
-        let held = HoldToken()
+        let held = HoldToken(keepsPlace: true)
         let request: URLRequest
         let challenger: Challenger
         let response: TaskResponse

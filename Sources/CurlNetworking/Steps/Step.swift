@@ -108,7 +108,15 @@ enum EndVerdict {
 }
 
 /// Identifies a response, or a failure, that is held until its step decides.
-final class HoldToken: Sendable {}
+final class HoldToken: Sendable {
+    /// Whether the task keeps its place at the host even if its response is complete: other requests there would only be held for the same
+    /// reason.
+    let keepsPlace: Bool
+
+    init(keepsPlace: Bool = false) {
+        self.keepsPlace = keepsPlace
+    }
+}
 
 /// What a step can see of its task's work, and request from the loader that does it. On the loop.
 protocol StepContext: TransferDelegate, Sendable {

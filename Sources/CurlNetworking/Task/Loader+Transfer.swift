@@ -121,7 +121,7 @@ extension Loader: TransferDelegate {
             holding.content = .head(head, transferring, step: step, ending: ending)
             enter(.held(holding))
             // The response is complete, and the delegate's answer may depend on another request to this host.
-            if ending.error == nil { place.leave() }
+            if ending.error == nil, !holding.token.keepsPlace { place.leave() }
         case .transferring(let transferring):
             enter(.deciding)
             switch transferring.next {

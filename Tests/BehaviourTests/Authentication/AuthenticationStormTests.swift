@@ -55,6 +55,27 @@ struct AuthenticationStormTests {
         #expect(rig.server.requestCount == 2 * Self.count)
     }
 
+    @Test("Until the delegate answers, requests that wait for a connection aren't refused, too")
+    func queued() async throws {
+        let server = try LoopbackServer { request in
+            guard request.header("Authorization") != Guard.token() else { return .text("open") }
+            return .text("", status: 401).header("WWW-Authenticate", "Basic realm=vault")
+        }
+        let other = try LoopbackServer { _ in .text("other") }
+        defer { other.stop() }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let rig = Rig(server, delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { rig.stop() }
+        let tasks = (0..<3).map { _ in rig.session.dataTask(with: rig.url("/")) }
+        for task in tasks { task.resume() }
+        let challenge = try await delegate.challenge(number: 1)
+        // Any further request would be sent meanwhile.
+        for _ in 0..<2 { #expect(await rig.session.load(other.url("/")).text == "other") }
+        challenge.answer(.useCredential, .right())
+        for task in tasks { #expect(try await delegate.completion(of: task) == nil) }
+        #expect(server.shown.filter { $0 == nil }.count == 1)
+    }
+
     @Test("After a wrong answer to many tasks the delegate is asked once more, and not by each of them")
     func wrong() async throws {
         let delegate = DecidingDelegate(onChallenge: { asked in
