@@ -13,6 +13,8 @@ protocol HostPlaceOwner: AnyObject {
 final class HostPlace: AdmissionTicketOwner {
     /// nil if the task neither has a place nor waits for one.
     private(set) var ticket: Admission.Ticket?
+    /// The last ticket, if the task has stepped aside since.
+    private var former: Admission.Ticket?
     private unowned let owner: any HostPlaceOwner
 
     init(_ owner: any HostPlaceOwner) {
@@ -24,10 +26,10 @@ final class HostPlace: AdmissionTicketOwner {
     /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there, unless that is lost. The owner is told
     /// at once if the place is available.
     func enter(_ origin: Origin, priority: Float) {
-        let former = isAt(origin) ? ticket : nil
-        if former?.isLost == false { return admitted() }
-        leave()
-        let ticket = Admission.Ticket(origin: origin, owner: self, inTurnOf: former)
+        if isAt(origin), ticket?.isLost == false { return admitted() }
+        stepAside()
+        let former = former.take()
+        let ticket = Admission.Ticket(origin: origin, owner: self, inTurnOf: former?.origin == origin ? former : nil)
         self.ticket = ticket
         if owner.pool.enter(ticket, priority: priority) { admitted() }
     }
@@ -44,7 +46,15 @@ final class HostPlace: AdmissionTicketOwner {
 
     /// Gives up the place, or the wait for one.
     func leave() {
-        if let ticket = ticket.take() { owner.pool.leave(ticket) }
+        stepAside()
+        former = nil
+    }
+
+    /// The same, but a next request to the same host goes before those that came later than this one.
+    func stepAside() {
+        guard let ticket = ticket.take() else { return }
+        former = ticket
+        owner.pool.leave(ticket)
     }
 
     /// Notes that the request that held the place failed; see `AdmissionHost.leave`.

@@ -89,7 +89,12 @@ extension Loader: TransferDelegate {
 
     func transferLeftConnection(_ transfer: any Transfer) {
         place.note(transfer.connection)
-        place.leave()
+        if case .held(let holding) = phase { stepAside(during: holding) } else { place.leave() }
+    }
+
+    /// Called when the response that is held is complete: the delegate's answer may depend on another request to its host.
+    private func stepAside(during holding: Phase.Holding) {
+        if !holding.token.keepsPlace { place.stepAside() }
     }
 
     func transferMaySend(_ transfer: any Transfer) -> Bool { !handle.isSuspended && !phase.isHeld }
@@ -120,8 +125,7 @@ extension Loader: TransferDelegate {
             guard case .head(let head, let transferring, let step, _) = holding.content else { return }
             holding.content = .head(head, transferring, step: step, ending: ending)
             enter(.held(holding))
-            // The response is complete, and the delegate's answer may depend on another request to this host.
-            if ending.error == nil, !holding.token.keepsPlace { place.leave() }
+            if ending.error == nil { stepAside(during: holding) }
         case .transferring(let transferring):
             enter(.deciding)
             switch transferring.next {

@@ -231,6 +231,35 @@ struct RedirectDelegateTests {
         #expect(delegate.body(of: task) == Data("moved".utf8))
     }
 
+    @Test(
+        "A request that has waited for the delegate's answer goes before those that were made after it",
+        arguments: ["", "moved"]
+    )
+    func keepsTurn(body: String) async throws {
+        let (gate, other) = (Gate(), try LoopbackServer { _ in .text("other") })
+        defer { other.stop() }
+        let server = try LoopbackServer { request in
+            switch request.path {
+            case "/from": .text(body, status: 302).header("Location", "/to")
+            case "/slow": .text("slow").after([.waitFor(gate)])
+            default: .text("fast")
+            }
+        }
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = Rig(server, delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
+        defer { rig.stop() }
+        let tasks = ["/from", "/slow", "/later"].map { rig.session.dataTask(with: rig.url($0)) }
+        for task in tasks { task.resume() }
+        let redirect = try await delegate.redirect(number: 1)
+        try await server.waitForRequests(2)
+        redirect.answer(redirect.request)
+        // The answer arrives on the event loop meanwhile.
+        for _ in 0..<2 { #expect(await rig.session.load(other.url("/")).text == "other") }
+        gate.open()
+        for task in tasks { #expect(try await delegate.completion(of: task) == nil) }
+        #expect(server.requests.map(\.path) == ["/from", "/slow", "/to", "/later"])
+    }
+
     @Test("A refused redirect's large body, which was kept back, is delivered whole")
     func laterRefused() async throws {
         let body = GeneratedBody.bytes(seed: 3, length: 5_000_000)
