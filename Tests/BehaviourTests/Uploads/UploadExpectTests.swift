@@ -39,9 +39,10 @@ struct UploadExpectTests {
         task.resume()
         try await delegate.record.wait { $0.body == Data("answer".utf8) }
         try source.write(Data("the body".utf8))
+        // What is in a pipe that nobody has opened is lost when its writer closes it.
+        try await eventually { task.countOfBytesSent == 8 }
         try source.finish()
         #expect(try await delegate.completion() == nil)
-        #expect(task.countOfBytesSent == 8)
     }
 
     @Test("A stream of which nothing was sent is sent to where a redirect leads")
