@@ -42,8 +42,6 @@ struct Admission {
         unowned let owner: any AdmissionTicketOwner
         /// Whether the current request is an upload that is sent over HTTP/1.1 because libcurl has lost a response over HTTP/2.
         var isKeptOffHTTP2 = false
-        /// Whether the next request needs another place, in the same turn: this one was on a connection that all its requests have lost.
-        var isLost = false
         /// Its number in the queue; nil for the next one.
         fileprivate let turn: UInt64?
         fileprivate(set) var host: AdmissionHost?

@@ -42,7 +42,7 @@ final class ReplayStep: Step, @unchecked Sendable {
         }
         guard context.budget.spendReplay() else { return .pass }
         connection = next
-        if next == .requeued { context.ticket?.isLost = true }
+        if next == .requeued { context.stepAside() }
         if ending.loss == .response { lossOfResponse = ending.error }
         return .follow(request)
     }

@@ -151,6 +151,8 @@ protocol StepContext: TransferDelegate, Sendable {
     func beginRevalidation() -> Bool
     /// The idle clock may have started or stopped.
     func rearmClocks()
+    /// Gives up the place at the host: a next request there has to wait for another, in the same turn.
+    func stepAside()
 }
 
 /// What a step can see of the task itself, and request from it. Any thread, unless noted otherwise.

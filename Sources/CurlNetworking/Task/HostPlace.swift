@@ -11,27 +11,39 @@ protocol HostPlaceOwner: AnyObject {
 
 /// The place at a host that a task has or waits for, kept across redirects within an origin. Loop only.
 final class HostPlace: AdmissionTicketOwner {
-    /// nil if the task neither has a place nor waits for one.
-    private(set) var ticket: Admission.Ticket?
-    /// The last ticket, if the task has stepped aside since.
-    private var former: Admission.Ticket?
+    private enum State {
+        case none
+        /// With the ticket of a place, or of the wait for one.
+        case at(Admission.Ticket)
+        /// Without either; the last ticket's turn still counts.
+        case aside(from: Admission.Ticket)
+    }
+
+    private var state = State.none
     private unowned let owner: any HostPlaceOwner
 
     init(_ owner: any HostPlaceOwner) {
         self.owner = owner
     }
 
+    /// nil if the task neither has a place nor waits for one.
+    var ticket: Admission.Ticket? { if case .at(let ticket) = state { ticket } else { nil } }
+
     func isAt(_ origin: Origin) -> Bool { ticket?.origin == origin }
 
-    /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there, unless that is lost. The owner is told
-    /// at once if the place is available.
+    /// Takes a place at `origin`, or waits for one; keeps the task's place if it is already there. The owner is told at once if the place
+    /// is available.
     func enter(_ origin: Origin, priority: Float) {
-        if isAt(origin), ticket?.isLost == false { return admitted() }
+        if isAt(origin) { return admitted() }
         stepAside()
-        let former = former.take()
-        let ticket = Admission.Ticket(origin: origin, owner: self, inTurnOf: former?.origin == origin ? former : nil)
-        self.ticket = ticket
+        let ticket = Admission.Ticket(origin: origin, owner: self, inTurnOf: former(at: origin))
+        state = .at(ticket)
         if owner.pool.enter(ticket, priority: priority) { admitted() }
+    }
+
+    /// The ticket from which the task has stepped aside, if that was for `origin`.
+    private func former(at origin: Origin) -> Admission.Ticket? {
+        if case .aside(let former) = state, former.origin == origin { former } else { nil }
     }
 
     func admitted(_ ticket: Admission.Ticket) {
@@ -47,13 +59,13 @@ final class HostPlace: AdmissionTicketOwner {
     /// Gives up the place, or the wait for one.
     func leave() {
         stepAside()
-        former = nil
+        state = .none
     }
 
     /// The same, but a next request to the same host goes before those that came later than this one.
     func stepAside() {
-        guard let ticket = ticket.take() else { return }
-        former = ticket
+        guard let ticket else { return }
+        state = .aside(from: ticket)
         owner.pool.leave(ticket)
     }
 

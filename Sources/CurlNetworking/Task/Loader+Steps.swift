@@ -16,6 +16,10 @@ extension Loader: StepContext {
         handle.count { $0.counters.noteUploaded(through: length, of: length) }
     }
 
+    func stepAside() {
+        place.stepAside()
+    }
+
     // MARK: - Waiting
 
     /// A task that was suspended meanwhile continues when it is resumed.

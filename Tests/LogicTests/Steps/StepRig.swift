@@ -138,6 +138,7 @@ final class StepRig: StepContext, StepOwner, IndifferentTransferDelegate, @unche
     func noteUploaded(_ length: Int64) { uploaded = length }
     func beginRevalidation() -> Bool { false }
     func rearmClocks() {}
+    func stepAside() { if let ticket = ticket.take() { pool.leave(ticket) } }
 
     // MARK: - StepOwner
 
