@@ -43,8 +43,7 @@ struct HTTP2Recheck {
             // Timers that are already due would use up that chance to read.
             runTimers()
             guard isRunning(easy) else { return }
-            multi.pause(easy, CURLPAUSE_RECV)
-            multi.pause(easy, CURLPAUSE_CONT)
+            multi.wake(easy)
             runTimers()
         }
     }
@@ -65,7 +64,7 @@ struct HTTP2Recheck {
         return wasAsked
     }
 
-    private func isRunning(_ easy: EasyHandle) -> Bool { easy.multi === multi && !easy.isPaused && !multi.isBroken }
+    private func isRunning(_ easy: EasyHandle) -> Bool { multi.isRunning(easy) }
 
     private func runTimers() {
         multi.runTimers()

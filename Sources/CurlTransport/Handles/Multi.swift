@@ -320,6 +320,15 @@ package final class Multi {
         loop.calls.within { curl_easy_pause(easy.handle, directions) }
     }
 
+    /// Makes libcurl look at this running transfer when it next runs its timers, though nothing has happened to it. Outside of libcurl.
+    func wake(_ easy: EasyHandle) {
+        pause(easy, CURLPAUSE_RECV)
+        pause(easy, CURLPAUSE_CONT)
+    }
+
+    /// Whether libcurl may go on with the transfer.
+    func isRunning(_ easy: EasyHandle) -> Bool { easy.multi === self && !easy.isPaused && !isBroken }
+
     /// Makes libcurl look at every transfer, whether or not anything has happened to it. Outside of libcurl.
     package func runAll() {
         loop.preconditionOnLoop()
@@ -397,10 +406,7 @@ package final class Multi {
     private func tryNextAddresses() {
         let transfers = betweenAddresses
         betweenAddresses = []
-        for easy in transfers where easy.multi === self && !easy.isPaused && !easy.hasResult && !isBroken {
-            pause(easy, CURLPAUSE_RECV)
-            pause(easy, CURLPAUSE_CONT)
-        }
+        for easy in transfers where isRunning(easy) && !easy.hasResult { wake(easy) }
     }
 
     /// Ends all transfers, open channels and paused ones too, because libcurl ran out of memory. The next transfer gets a new handle.
