@@ -3,8 +3,8 @@ import CCurlNetworkingLibcurl
 extension TransferFailure {
     /// The failure of `easy`'s transfer, which ended with `result`: with the error buffer's text, the system's errno and how far it got.
     init(_ result: TransferResult, of easy: EasyHandle) {
-        if let mismatch = easy.tls.mismatch {
-            self = mismatch
+        if let failure = easy.tls.hostCheck?.failure {
+            self = failure
             return
         }
         let (text, phase) = (result.text ?? easy.tls.complaint ?? String(cString: easy.errorBuffer), easy.phase)

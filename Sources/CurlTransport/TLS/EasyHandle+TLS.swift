@@ -23,7 +23,7 @@ extension EasyHandle {
     func verifyBeforeShowingCertificate(to host: String) throws(TransferFailure) {
         guard HandshakeFunctions.loaded != nil else { return }
         try watchHandshakes()
-        tls.hostCheck = HandshakeInquiry(checking: host, of: self)
+        tls.hostCheck = HandshakeInquiry(checking: host)
     }
 
     private func watchHandshakes() throws(TransferFailure) {

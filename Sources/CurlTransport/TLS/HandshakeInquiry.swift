@@ -72,8 +72,10 @@ package final class HandshakeInquiry: @unchecked Sendable {
     /// libcurl's time of the last handshake when the current connection was set up: it changes when that connection's handshake is done.
     private var previousHandshake: Int64 = 0
     private var isClosed = false
-    /// The transfer's failure if the certificate is for another host; nil leaves that to libcurl.
+    /// The failure of a handshake with a server whose certificate is for another host; nil leaves that to libcurl.
     private var mismatch: TransferFailure?
+    /// Why the transfer has failed; nil for libcurl's own reason.
+    private(set) var failure: TransferFailure?
     /// The question that stopped the handshake.
     package private(set) var question: HandshakeQuestion?
 
@@ -83,14 +85,13 @@ package final class HandshakeInquiry: @unchecked Sendable {
         self.decisions = decisions
     }
 
-    /// Asks nothing, and only ends `easy`'s handshakes with servers whose certificates are for another host: with the failure that libcurl
+    /// Asks nothing, and only ends handshakes with servers whose certificates are for another host: with the failure that libcurl
     /// has for the same after the handshake. Through a proxy's TLS, it would lose the reason.
-    init(checking host: String, of easy: EasyHandle) {
+    init(checking host: String) {
         name = CertificateName(host: host)
         var decisions = HandshakeDecisions()
         decisions.identity = .configured
         self.decisions = decisions
-        self.easy = easy
         isClosed = true
         var mismatch = TransferFailure.untrusted(name.mismatch, "")
         mismatch.text = "SSL: no alternative certificate subject name matches target host name '\(host)'"
@@ -124,7 +125,7 @@ package final class HandshakeInquiry: @unchecked Sendable {
         }
         // Once the request has been sent, it is too late for questions.
         guard isFirstHandshake, trust == nil else {
-            if let mismatch, result == mismatch.verification { easy?.tls.mismatch = mismatch }
+            if let mismatch, result == mismatch.verification { failure = mismatch }
             return result == 0 ? 1 : 0
         }
         question = .serverTrust(chain: chain, result: Int(result), reason: functions.text(of: Int(result)))

@@ -9,8 +9,6 @@ struct TLSSetup {
     var hostCheck: HandshakeInquiry?
     /// Whether the server's certificate must be trusted.
     var verifiesServer = true
-    /// Why `hostCheck` has ended the handshake.
-    var mismatch: TransferFailure?
     /// Why authorities can't be used, for which libcurl has no text.
     var complaint: String?
     /// The connection (`SSL *`) that the request was sent on, unless that speaks HTTP/2; it may have ended.
