@@ -60,26 +60,33 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// Whether the transfer fetches a file, byte for byte: the length of a listing, or of text whose line breaks are converted, isn't known
     /// beforehand.
     package var isOfFile: Bool {
-        var path = url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }.lowercased()
-        if let type = path.firstRange(of: ";type=") {
-            if ["a", "d"].contains(path[type.upperBound...]) { return false }
-            path.removeSubrange(type.lowerBound...)
+        var location = location.lowercased()
+        if let type = location.firstRange(of: ";type=") {
+            if ["a", "d"].contains(location[type.upperBound...]) { return false }
+            location.removeSubrange(type.lowerBound...)
         }
-        return path.contains("/") && !path.hasSuffix("/") && !path.hasSuffix("%2f")
+        return Self.endsInName(location)
     }
 
     /// The URL of the same folder, with a slash at its end, if `url` asks for a folder's names without one (RFC 1738 §3.2.2): for that,
     /// libcurl would list the folder above. nil for all other URLs.
     var urlOfListing: String? {
-        let path = url.prefix { !"?#".contains($0) }
-        guard let type = path.firstRange(of: ";type="), path[type.upperBound...].lowercased().hasPrefix("d") else {
-            return nil
-        }
-        let folder = path[..<type.lowerBound]
-        guard folder.dropFirst(isSecure ? 7 : 6).contains("/"), !folder.hasSuffix("/"),
-            !folder.lowercased().hasSuffix("%2f")
+        let location = location
+        guard let type = location.firstRange(of: ";type="),
+            location[type.upperBound...].lowercased().hasPrefix("d"),
+            Self.endsInName(location[..<type.lowerBound].lowercased())
         else { return nil }
-        return "\(folder)/\(url[type.lowerBound...])"
+        return "\(url[..<type.lowerBound])/\(url[type.lowerBound...])"
+    }
+
+    /// The URL's host and path.
+    private var location: Substring {
+        url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }
+    }
+
+    /// Whether the path of this location, in lower case, ends in what libcurl takes for a file's name.
+    private static func endsInName(_ location: String) -> Bool {
+        location.contains("/") && !location.hasSuffix("/") && !location.hasSuffix("%2f")
     }
 
     /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.
