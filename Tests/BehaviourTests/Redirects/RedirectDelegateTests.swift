@@ -15,6 +15,16 @@ struct RedirectDelegateTests {
         }
     }
 
+    /// A new task for /from, and its redirect, about which the delegate has been asked.
+    private static func redirected(
+        _ rig: Rig,
+        _ delegate: DecidingDelegate
+    ) async throws -> (task: URLSessionDataTask, redirect: DecidingDelegate.Redirect) {
+        let task = rig.session.dataTask(with: rig.url("/from"))
+        task.resume()
+        return (task, try await delegate.redirect(number: 1))
+    }
+
     @Test("The delegate is asked on its queue, with the response and the request as it will be sent")
     func question() async throws {
         let delegate = DecidingDelegate()
@@ -176,9 +186,7 @@ struct RedirectDelegateTests {
             return .body(.generated(length: 100_000_000), status: 302).header("Location", "/to")
         }
         defer { rig.stop() }
-        let task = rig.session.dataTask(with: rig.url("/from"))
-        task.resume()
-        let redirect = try await delegate.redirect(number: 1)
+        let (task, redirect) = try await Self.redirected(rig, delegate)
         try await rig.server.waitUntilBlocked()
         #expect(rig.server.requestCount == 1)
         #expect(task.state == .running)
@@ -197,9 +205,7 @@ struct RedirectDelegateTests {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(Self.server(body: body), delegate: delegate) { $0.httpMaximumConnectionsPerHost = 1 }
         defer { rig.stop() }
-        let task = rig.session.dataTask(with: rig.url("/from"))
-        task.resume()
-        let redirect = try await delegate.redirect(number: 1)
+        let (task, redirect) = try await Self.redirected(rig, delegate)
         let (data, _) = try await rig.session.data(from: rig.url("/other"))
         #expect(data == Data("GET /other ".utf8))
         redirect.answer(isFollowed ? redirect.request : nil)
@@ -210,8 +216,7 @@ struct RedirectDelegateTests {
 
     @Test("A refused redirect's encoded body, which was kept back, is decoded", arguments: [true, false])
     func laterDecoded(isComplete: Bool) async throws {
-        let gzip = try #require(Data(base64Encoded: "H4sIAAAAAAACA8vNL0tNAQD1jezGBQAAAA=="))
-        let body = isComplete ? gzip : gzip.dropLast(8)
+        let body = isComplete ? CodedBodies.gzip : CodedBodies.gzip.dropLast(8)
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(delegate: delegate) { request in
             guard request.path == "/from" else { return .text("other") }
@@ -220,15 +225,13 @@ struct RedirectDelegateTests {
             $0.httpMaximumConnectionsPerHost = 1
         }
         defer { rig.stop() }
-        let task = rig.session.dataTask(with: rig.url("/from"))
-        task.resume()
-        let redirect = try await delegate.redirect(number: 1)
+        let (task, redirect) = try await Self.redirected(rig, delegate)
         // The redirect has arrived as a whole.
         #expect(try await rig.session.data(from: rig.url("/")).0 == Data("other".utf8))
         redirect.answer(nil)
         let error = try await delegate.completion(of: task)
         #expect(error?.code == (isComplete ? nil : .cannotDecodeRawData))
-        #expect(delegate.body(of: task) == Data("moved".utf8))
+        #expect(delegate.body(of: task) == CodedBodies.text)
     }
 
     @Test(
@@ -381,9 +384,7 @@ struct RedirectDelegateTests {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(Self.server(), delegate: delegate)
         defer { rig.stop() }
-        let task = rig.session.dataTask(with: rig.url("/from"))
-        task.resume()
-        let redirect = try await delegate.redirect(number: 1)
+        let (task, redirect) = try await Self.redirected(rig, delegate)
         task.suspend()
         redirect.answer(nil)
         // The session's tasks are served in turn.
@@ -399,9 +400,7 @@ struct RedirectDelegateTests {
         let delegate = DecidingDelegate(onRedirect: { _ in })
         let rig = try Rig(Self.server(), delegate: delegate)
         defer { rig.stop() }
-        let task = rig.session.dataTask(with: rig.url("/from"))
-        task.resume()
-        let redirect = try await delegate.redirect(number: 1)
+        let (task, redirect) = try await Self.redirected(rig, delegate)
         task.suspend()
         redirect.answer(redirect.request)
         // Another task of the session gets through meanwhile.
