@@ -29,7 +29,7 @@ struct UploadExpectTests {
             return .raw(
                 isAtOnce
                     ? [.bytes(interim + answer), .waitForBody]
-                    : [.bytes(interim), .pause(.milliseconds(100)), .bytes(answer), .waitForBody]
+                    : [.bytes(interim), .waitFor(delegate.informed), .bytes(answer), .waitForBody]
             )
         }
         defer { rig.stop() }
