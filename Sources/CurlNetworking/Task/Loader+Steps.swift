@@ -71,6 +71,9 @@ extension Loader: StepContext {
                 let route = try act(on: verdict, about: received, by: step, transferring)
                 if let ending { return transferEnded(ending) }
                 transferring.transfer.proceed(to: route)
+                // It may not have been paused.
+                restartIdleClock()
+                rearmClocks()
                 run()
             case (.redirect, .follow(let next)), (.failure, .follow(let next)):
                 enter(.deciding)

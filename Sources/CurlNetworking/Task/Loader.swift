@@ -97,7 +97,7 @@ final class Loader: HostPlaceOwner, @unchecked Sendable {
         case .waiting, .queued, .moving: return .preparing(isReady: false, hasPlace: ticket != nil)
         case .transferring, .held:
             guard let transfer = phase.transfer else { return .busy }
-            return .transferring(isPaused: transfer.isPaused, isHeld: phase.isHeld)
+            return .transferring(isPaused: transfer.isPaused, isHeld: phase.isHeld && !transfer.isKeepingBody)
         case .finishing: return .finishing
         case .encoding, .deciding, .storing, .ended: return .busy
         }

@@ -29,6 +29,9 @@ protocol Transfer: AnyObject {
     /// Whether it was told to pause. Nothing is reported meanwhile.
     var isPaused: Bool { get }
 
+    /// Whether it goes on with a held response by itself, as far as it keeps the body, and so needn't be paused meanwhile.
+    var isKeepingBody: Bool { get }
+
     /// Pauses or resumes it. If libcurl can't at the moment, `isPaused` stays unchanged.
     func setPaused(_ isPaused: Bool)
 
@@ -58,6 +61,7 @@ extension Transfer {
     var lastActivity: MonotonicTime? { nil }
     var phase: TransferPhase { .preparing }
     var connection: ConnectionReport { ConnectionReport() }
+    var isKeepingBody: Bool { false }
 
     func proceed(to route: BodyRoute) {}
     func bodyBecameReadable() {}

@@ -214,6 +214,46 @@ struct RedirectDelegateTests {
         #expect(rig.server.connectionCount == 1)
     }
 
+    @Test("So does one that is over only after the delegate was asked", arguments: [true, false])
+    func leavesConnectionLater(isFollowed: Bool) async throws {
+        let gate = Gate()
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/from" else { return .text(request.path) }
+            return .raw([.bytes(Self.unfinished), .waitFor(gate), .bytes("ved")])
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        defer { rig.stop() }
+        let (task, redirect) = try await Self.redirected(rig, delegate)
+        gate.open()
+        #expect(await rig.session.load(rig.url("/other")).text == "/other")
+        redirect.answer(isFollowed ? redirect.request : nil)
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data((isFollowed ? "/to" : "moved").utf8))
+        #expect(rig.server.connectionCount == 1)
+    }
+
+    /// A redirect without the last three bytes of its body.
+    private static let unfinished = "HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 5\r\n\r\nmo"
+
+    @Test("The idle time-out, which stops until the delegate answers, then holds for the rest of a refused redirect")
+    func idleTime() async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            request.path == "/from" ? .raw([.bytes(Self.unfinished), .never]) : .never
+        } configure: {
+            $0.timeoutIntervalForRequest = 1
+        }
+        defer { rig.stop() }
+        let (task, redirect) = try await Self.redirected(rig, delegate)
+        // By then the first task's idle time would be over, too.
+        #expect(await rig.session.load(rig.url("/other")).error?.code == .timedOut)
+        redirect.answer(nil)
+        #expect(try await delegate.completion(of: task)?.code == .timedOut)
+        #expect(delegate.body(of: task) == Data("mo".utf8))
+    }
+
     @Test("A refused redirect's encoded body, which was kept back, is decoded", arguments: [true, false])
     func laterDecoded(isComplete: Bool) async throws {
         let body = isComplete ? CodedBodies.gzip : CodedBodies.gzip.dropLast(8)

@@ -51,6 +51,8 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
     /// Created for the first byte.
     private var decoder: ContentDecoder?
     private var input = CodedInput()
+    /// Whether there is room for more of a body that is kept, as far as is known.
+    private(set) var mayKeep = true
     /// For steps that may take long.
     private lazy var queue = loop.decodingTurns.assignQueue()
 
@@ -124,10 +126,14 @@ final class BodyDecoding: DecodingTurn, @unchecked Sendable {
         }
     }
 
-    /// The first bytes, while the owner hasn't decided about the body: they wait until it calls `release()`. Within libcurl.
-    func keep(_ bytes: UnsafeRawBufferPointer) {
+    /// The next bytes, while the owner hasn't decided about the body: they wait until it calls `release()`. False if they would be more
+    /// than is kept. Within libcurl.
+    func keep(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        mayKeep = waitingCount + bytes.count <= UnwantedBody.maximumLength
+        guard mayKeep else { return false }
         input.append(bytes)
         if case .idle = state { state = .kept }
+        return true
     }
 
     /// Called when the owner wants the body after all.

@@ -88,6 +88,11 @@ final class HTTPTransfer: Transfer, TransferHandler {
         endDecoding()
     }
 
+    /// Not while libcurl may ask for the request's body, of which nothing may be sent before the decision.
+    var isKeepingBody: Bool {
+        receiving.route == .hold && decoding?.mayKeep == true && (!sending.hasBody || sending.isComplete && !isPaused)
+    }
+
     func setPaused(_ isPaused: Bool) {
         clock.last = loop.now
         if isPaused { ending.wasPaused = true }
@@ -288,8 +293,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             receiving.discarding.count += bytes.count
             return receiving.discarding.count > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
-            guard let decoding, decoding.waitingCount + bytes.count <= UnwantedBody.maximumLength else { return .pause }
-            decoding.keep(bytes)
+            guard decoding?.keep(bytes) == true else { return .pause }
             receiving.arrivedCount += Int64(bytes.count)
             return .accepted
         }
