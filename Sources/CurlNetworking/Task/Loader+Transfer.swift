@@ -92,7 +92,7 @@ extension Loader: TransferDelegate {
         if case .held(let holding) = phase { stepAside(during: holding) } else { place.leave() }
     }
 
-    /// Called when the response that is held is complete: the delegate's answer may depend on another request to its host.
+    /// Called when the response that is held is over: the delegate's answer may depend on another request to its host.
     private func stepAside(during holding: Phase.Holding) {
         if !holding.token.keepsPlace { place.stepAside() }
     }
@@ -125,7 +125,7 @@ extension Loader: TransferDelegate {
             guard case .head(let head, let transferring, let step, _) = holding.content else { return }
             holding.content = .head(head, transferring, step: step, ending: ending)
             enter(.held(holding))
-            if ending.error == nil { stepAside(during: holding) }
+            stepAside(during: holding)
         case .transferring(let transferring):
             enter(.deciding)
             switch transferring.next {

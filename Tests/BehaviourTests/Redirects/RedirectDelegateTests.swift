@@ -237,6 +237,28 @@ struct RedirectDelegateTests {
     /// A redirect without the last three bytes of its body.
     private static let unfinished = "HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 5\r\n\r\nmo"
 
+    @Test(
+        "One that breaks off leaves its place to other requests as well",
+        arguments: ["", "half"],
+        [true, false]
+    )
+    func leavesPlace(body: String, isFollowed: Bool) async throws {
+        let delegate = DecidingDelegate(onRedirect: { _ in })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.path == "/from" else { return .text(request.path) }
+            let head = "HTTP/1.1 302 Found\r\nLocation: /to\r\nContent-Length: 10\r\n\r\n"
+            return .raw([.bytes(head + body), .close])
+        } configure: {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        defer { rig.stop() }
+        let (task, redirect) = try await Self.redirected(rig, delegate)
+        #expect(await rig.session.load(rig.url("/other")).text == "/other")
+        redirect.answer(isFollowed ? redirect.request : nil)
+        #expect(try await delegate.completion(of: task)?.code == (isFollowed ? nil : .networkConnectionLost))
+        if isFollowed { #expect(delegate.body(of: task) == Data("/to".utf8)) }
+    }
+
     @Test("The idle time-out, which stops until the delegate answers, then holds for the rest of a refused redirect")
     func idleTime() async throws {
         let delegate = DecidingDelegate(onRedirect: { _ in })
