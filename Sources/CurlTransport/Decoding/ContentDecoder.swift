@@ -20,7 +20,7 @@ package final class ContentDecoder {
     static let pieceSize = 16 * 1024
     /// The cost of a call that moves nothing, in bytes: a body can consist of empty 20-byte members, each of which takes as long as a
     /// thousand bytes.
-    private static let callWork = 1024
+    static let callWork = 1024
     /// The largest brotli window for which steps are short, in bytes.
     private static let longWindow = 1 << 20
 
@@ -74,7 +74,7 @@ package final class ContentDecoder {
     private static func copy(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer) -> Step {
         let count = min(input.count, output.count)
         output.copyMemory(from: UnsafeRawBufferPointer(rebasing: input.prefix(count)))
-        return Step(consumed: count, produced: count, work: count, hasMore: count < input.count)
+        return Step(consumed: count, produced: count, work: 2 * count + callWork, hasMore: count < input.count)
     }
 
     private func decode(

@@ -133,6 +133,14 @@ struct ContentDecoderTests {
         }
     }
 
+    @Test("To copy a byte costs as much as any other step: a body can consist of such pieces")
+    func copiedByte() throws {
+        let output = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
+        defer { output.deallocate() }
+        let step = try Data([7]).withUnsafeBytes { try ContentDecoder([]).decode($0, into: output) }
+        #expect(step == ContentDecoder.Step(consumed: 1, produced: 1, work: 2 + ContentDecoder.callWork))
+    }
+
     @Test("Codings of nothing decode to nothing")
     func nothing() throws {
         let forms: [(ContentCoding, [UInt8])] = [(.deflate, [3, 0]), (.brotli, [0x3B]), (.brotli, [6])]
