@@ -66,6 +66,11 @@ package struct CurlQuirks: Sendable, Equatable {
     /// half of the time for connecting that each address gets. Since 7.88; fixed in 8.4 (https://github.com/curl/curl/issues/11920).
     var forgetsNextAddress: Bool
 
+    /// When something arrives while it waits for a 100 (Continue), it begins to wait anew, but keeps the timer for the end of the wait. That
+    /// fires too early, and the request's body isn't sent unless something else happens. Seen with 7.88.1; not with 8.14, since 8.7 has new
+    /// code for that.
+    var restartsContinueWait: Bool
+
     /// Takes its defaults for the authorities of a handle that is told to have none. So it would parse the system's for each connection,
     /// although a `TrustStore` takes their place (25 ms of CPU), and trust them beside a file that the program names. Since 8.21
     /// (https://github.com/curl/curl/pull/21901). See `EasyHandle.clearAuthorities`.
@@ -87,6 +92,7 @@ package struct CurlQuirks: Sendable, Equatable {
         forgetsFTPHandshakeLimit = version >= CurlVersion(8, 15)
         leaksPausedBytes = version < CurlVersion(8, 7)
         forgetsNextAddress = version >= CurlVersion(7, 88) && version < CurlVersion(8, 4)
+        restartsContinueWait = version < CurlVersion(8, 7)
         restoresAuthorities = version >= CurlVersion(8, 21)
     }
 

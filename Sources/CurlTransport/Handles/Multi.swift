@@ -406,7 +406,12 @@ package final class Multi {
     private func tryNextAddresses() {
         let transfers = betweenAddresses
         betweenAddresses = []
-        for easy in transfers where isRunning(easy) && !easy.hasResult { wake(easy) }
+        for easy in transfers { lookAgain(at: easy) }
+    }
+
+    /// Makes libcurl look at this transfer soon, if it may, though nothing has happened to it. Outside of libcurl.
+    func lookAgain(at easy: EasyHandle) {
+        if isRunning(easy), !easy.hasResult { wake(easy) }
     }
 
     /// Ends all transfers, open channels and paused ones too, because libcurl ran out of memory. The next transfer gets a new handle.

@@ -18,6 +18,26 @@ struct UploadExpectTests {
         #expect(rig.server.requests.map { $0.header("Expect") } == ["100-continue"])
     }
 
+    @Test(
+        "The body is sent to a server that never asks for it, even if something else arrives meanwhile",
+        arguments: ["", "HTTP/1.1 102 Processing\r\n\r\n"],
+        [0, 11]
+    )
+    func silence(interim: String, begun: Int) async throws {
+        let rig = try Rig(answering: .atHead) { _ in
+            let answer = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nanswer"
+            return .raw([
+                .pause(.milliseconds(200)), .bytes(interim + answer.prefix(begun)), .waitForBody,
+                .bytes(String(answer.dropFirst(begun))),
+            ])
+        }
+        defer { rig.stop() }
+        var request = request(rig.url("/"))
+        request.timeoutInterval = .infinity
+        #expect(await rig.session.load(request).text == "answer")
+        #expect(rig.server.requests.map(\.bodyLength) == [8])
+    }
+
     @Test("A body that the server has asked for is sent, even after its answer", arguments: [false, true])
     func answeredFirst(isAtOnce: Bool) async throws {
         let directory = try TemporaryDirectory()

@@ -10,21 +10,22 @@ struct CurlQuirksTests {
             CurlVersion(7, 71, 1),
             [
                 "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
-                "missesFTPEvents",
+                "missesFTPEvents", "restartsContinueWait",
             ]
         ),
         (
             CurlVersion(7, 76),
             [
                 "blamesMemoryForLongLines", "forgetsHTTP2Input", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
-                "looksThroughConnections", "missesFTPEvents",
+                "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
             ]
         ),
         (
             CurlVersion(7, 88, 1),
             [
                 "blamesMemoryForLongLines", "forgetsHTTP2Input", "forgetsNextAddress", "keepsTLSSessionsPerHandle",
-                "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents", "restartsPriorKnowledge",
+                "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
+                "restartsPriorKnowledge",
             ]
         ),
         (
@@ -32,7 +33,8 @@ struct CurlQuirksTests {
             [
                 "blamesMemoryForLongLines", "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads",
                 "forgetsNextAddress", "forgetsWaiting", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
-                "looksThroughConnections", "missesFTPEvents", "sharesPriorKnowledgeWhenAnswered",
+                "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
+                "sharesPriorKnowledgeWhenAnswered",
             ]
         ),
         (

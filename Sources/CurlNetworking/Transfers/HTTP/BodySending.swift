@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// The sending of a request's body: how much of it libcurl has taken, and what keeps it from taking more. Loop only.
@@ -26,12 +27,30 @@ struct BodySending {
     private(set) var totalCount: Int64 = 0
     /// Whether libcurl has received all of it.
     private(set) var isComplete: Bool
-    private(set) var wait = Wait.unasked
+    private(set) var wait = Wait.unasked {
+        didSet {
+            if wait == .unasked { continueWait?.begin() } else { continueWait?.end() }
+        }
+    }
+    /// nil if the request doesn't wait for a 100, or libcurl needs no help with that.
+    private var continueWait: ContinueWait?
 
     init(_ body: (any RequestBody)?) {
         self.body = body
         (hasBody, hasContent) = (body != nil, body != nil && body?.length != 0)
         isComplete = body?.length == 0
+    }
+
+    /// Called when libcurl has begun with `request`.
+    mutating func began(_ easy: EasyHandle, in multi: Multi, for request: URLRequest) {
+        guard awaitsRequest(request) else { return }
+        continueWait = ContinueWait(of: easy, in: multi)
+        continueWait?.begin()
+    }
+
+    /// Whether the body of `request` is sent only when the server asks for it.
+    private func awaitsRequest(_ request: URLRequest) -> Bool {
+        hasContent && request.value(forHTTPHeaderField: "Expect") != nil
     }
 
     /// Called when the server asks for the body.
@@ -43,8 +62,7 @@ struct BodySending {
     /// body, and would take the next request for it (RFC 9110 §10.1.1). After a 417, libcurl has the connection until it is prevented from
     /// sending the request again.
     func isUnsent(by request: URLRequest, after head: ResponseHead) -> Bool {
-        head.isOfHTTP1 && hasContent && wait == .unasked && head.status != 417
-            && request.value(forHTTPHeaderField: "Expect") != nil
+        head.isOfHTTP1 && wait == .unasked && head.status != 417 && awaitsRequest(request)
     }
 
     /// Notes that libcurl has taken `length` bytes; 0 at the end of a body.
@@ -94,6 +112,7 @@ struct BodySending {
     }
 
     mutating func close() {
+        continueWait.take()?.end()
         body.take()?.close()
     }
 }

@@ -72,7 +72,9 @@ final class HTTPTransfer: Transfer, TransferHandler {
         receiving.plainVersion = setup.plainVersion
         if setup.options.proxy.usesTunnel { tunnel = ProxyTunnel() }
         do throws(TransferFailure) {
-            stage = .running(setup.multi, try setup.multi.start(setup.options, handler: self, hooks: setup.hooks))
+            let easy = try setup.multi.start(setup.options, handler: self, hooks: setup.hooks)
+            stage = .running(setup.multi, easy)
+            sending.began(easy, in: setup.multi, for: request)
             if let hooks = setup.hooks { receiving.effect = hooks.options.effect }
         } catch {
             sending.close()
