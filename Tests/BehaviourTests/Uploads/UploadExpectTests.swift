@@ -114,12 +114,13 @@ struct UploadExpectTests {
     func closed(status: Int) async throws {
         let rig = try Rig(answering: .atHead) { _ in .text("the answer", status: status) }
         defer { rig.stop() }
-        for count in 1...2 {
+        for _ in 0..<2 {
             let result = await rig.session.load(request(rig.url("/")))
             #expect(result.response?.statusCode == status)
             #expect(result.text == (status == 417 ? "" : "the answer"))
-            #expect(rig.server.connectionCount == count)
         }
         #expect(rig.server.requests.map(\.bodyLength) == [0, 0])
+        // After a 417, newer libcurl may have opened another one, in vain.
+        #expect(Set(rig.server.requests.map(\.connection)).count == 2)
     }
 }
