@@ -153,14 +153,14 @@ struct FTPReplies {
     }
 
     /// From a server without SIZE: "Opening BINARY mode data connection for name (123 bytes)". To libcurl, a length that is missing or too
-    /// large is 0.
+    /// large is 0, or 1 in newer versions (seen with 8.14).
     private mutating func readAnnouncement(_ text: String) {
         size = Self.announcedSize(text)
         guard let end = text.utf8.firstRange(of: " bytes".utf8)?.lowerBound,
             let start = text.utf8[..<end].lastIndex(where: { !$0.isASCIIDigit }),
             text.utf8[start] == UInt8(ascii: "(")
         else { return }
-        if Int64(digits: text.utf8[text.utf8.index(after: start)..<end]) == nil { misreadLength = 0 }
+        if Int64(digits: text.utf8[text.utf8.index(after: start)..<end]) == nil { misreadLength = 1 }
     }
 
     private static func announcedSize(_ text: String) -> Int64? {
