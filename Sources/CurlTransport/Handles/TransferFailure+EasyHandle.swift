@@ -25,7 +25,7 @@ extension TransferFailure {
         isOnKeptConnection = [.sending, .receiving].contains(phase) && easy.info.usesKeptConnection
         isUnexplainedSendError = code == CURLE_SEND_ERROR && text.isEmpty && !result.wasKept
         if let refusal = easy.sharing.refusal, code == CURLE_ABORTED_BY_CALLBACK { note(refusal) }
-        if easy.traits.asksResolver, code == CURLE_OUT_OF_MEMORY { noteResolver(of: easy) }
+        if easy.traits.asksResolver { noteResolver(of: easy) }
     }
 
     /// SOCKS 4 has no IPv6 addresses. libcurl has the same reason for one as for a host that it can't find; only the text tells.
@@ -46,11 +46,11 @@ extension TransferFailure {
     }
 
     /// libcurl (7.88) takes it for a lack of memory if DNS over HTTPS yields no address: if the host's name is only an alias, or, where IPv4
-    /// addresses alone are wanted, whatever the reason.
+    /// addresses alone are wanted, whatever the reason. Newer versions (seen with 8.14) take a proxy for the host then.
     private mutating func noteResolver(of easy: EasyHandle) {
-        guard phase == .resolving, systemErrno == 0 else { return }
-        code = easy.traits.usesProxy ? .couldntResolveProxy : .couldntResolveHost
-        text = code.text
+        guard phase == .resolving, systemErrno == 0, [.outOfMemory, .couldntResolveHost].contains(code) else { return }
+        let unresolved = easy.traits.usesProxy ? CurlCode.couldntResolveProxy : .couldntResolveHost
+        if code != unresolved { (code, text) = (unresolved, unresolved.text) }
     }
 
     /// Notes that `Callbacks.prerequest` has ended the transfer.
