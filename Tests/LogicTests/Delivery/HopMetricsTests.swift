@@ -132,6 +132,8 @@ struct HopMetricsTests {
         #expect(Self.time(hop.requestEnd) == 40)
         hop.statistics?.requestSent = .milliseconds(50)
         #expect(Self.time(hop.requestEnd) == 50)
+        hop.statistics?.requestSent = .milliseconds(90)
+        #expect(Self.time(hop.requestEnd) == 80)
     }
 
     @Test("A response that was never delivered is made of its head")
