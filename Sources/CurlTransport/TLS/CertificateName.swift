@@ -1,6 +1,6 @@
 /// The name or address that a server's certificate must have (RFC 9525 §6.1).
 struct CertificateName: Sendable, Equatable {
-    /// Without the dot at the end of an absolute name, which no certificate has.
+    /// Without the dot at the end of an absolute name.
     let text: String
     let isAddress: Bool
 
@@ -18,6 +18,9 @@ struct CertificateName: Sendable, Equatable {
         else { return nil }
         return "*" + text[dot...]
     }
+
+    /// The names in certificates that stand for it, as libcurl understands them: they may have the dot of an absolute name.
+    var forms: [String] { [text, wildcard].compactMap(\.self).flatMap { [$0, $0 + "."] } }
 
     /// The result of verifying a certificate that lacks it.
     var mismatch: Int { isAddress ? X509Result.addressMismatch : X509Result.hostnameMismatch }

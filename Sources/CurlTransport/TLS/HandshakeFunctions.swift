@@ -103,7 +103,7 @@ struct HandshakeFunctions: Sendable {
         // OpenSSL takes a host that begins with a dot for all names below the domain.
         guard !(name.isAddress && hasNames), !name.text.hasPrefix(".") else { return false }
         let flags = Self.noWildcards | (hasNames ? Self.neverSubject : 0)
-        return [name.text, name.wildcard].compactMap(\.self).contains { checkHost(leaf, $0, 0, flags, nil) == 1 }
+        return name.forms.contains { checkHost(leaf, $0, 0, flags, nil) == 1 }
     }
 
     // NID_subject_alt_name, GEN_DNS and GEN_IPADD

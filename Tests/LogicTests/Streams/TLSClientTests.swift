@@ -193,6 +193,16 @@ struct TLSClientTests {
         )
     }
 
+    @Test("A certificate's names may be absolute ones, with a dot at their end", arguments: versions)
+    func absolute(_ version: Int) throws {
+        for host in ["server.test", "server.test.", "a.wild.test"] {
+            #expect(try verification(TLSSamples.absolute, host: host, version) == nil)
+        }
+        for host in ["a.server.test", "wild.test", "b.a.wild.test"] {
+            #expect(try verification(TLSSamples.absolute, host: host, version) == X509Result.hostnameMismatch)
+        }
+    }
+
     @Test("A wildcard covers one label, also if there are underscores in the name", arguments: versions)
     func wildcard(_ version: Int) throws {
         for host in ["a.names_of.server.test", "A_B.Names_Of.server.test"] {

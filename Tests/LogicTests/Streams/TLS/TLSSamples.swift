@@ -112,6 +112,21 @@ enum TLSSamples {
         -----END CERTIFICATE-----
         """
 
+    /// The same, for server.test and each name in the domain wild.test, both written as absolute names.
+    static let absolute = """
+        -----BEGIN CERTIFICATE-----
+        MIIBpDCCAUqgAwIBAgIURZtrat0KGEj891aZL114u1iH1r0wCgYIKoZIzj0EAwIw
+        EzERMA8GA1UEAwwIYSBzZXJ2ZXIwIBcNMjYxMjAxMDAzMjI3WhgPMjEyNjExMDcw
+        MDMyMjdaMBMxETAPBgNVBAMMCGEgc2VydmVyMFkwEwYHKoZIzj0CAQYIKoZIzj0D
+        AQcDQgAEazyRlEXsIxfIix6uDHIpFG6oHFpIrJTLYQGt+IxsTAP0Bgura7m7T+zx
+        +5TV0R1GsVw0aR1tEApvWHQUEh4+HqN6MHgwHQYDVR0OBBYEFExGykMvHDrEBdFZ
+        D2y6LK/wHpPvMB8GA1UdIwQYMBaAFExGykMvHDrEBdFZD2y6LK/wHpPvMA8GA1Ud
+        EwEB/wQFMAMBAf8wJQYDVR0RBB4wHIIMc2VydmVyLnRlc3QuggwqLndpbGQudGVz
+        dC4wCgYIKoZIzj0EAwIDSAAwRQIgeJ8NFDl0c4QXkFZrzRPVvN3UggahAZmJN+Fz
+        mf1++R0CIQCtp/FdNz+2lvDqb5tLhUAMp0mozCwh64nyfftj9wpWHQ==
+        -----END CERTIFICATE-----
+        """
+
     /// The same, for nothing but its subject, 192.0.2.1.
     static let subjectAddress = """
         -----BEGIN CERTIFICATE-----
