@@ -14,7 +14,7 @@ struct Authentication {
         var digestCount: UInt32 = 0
         /// Whether the answer to the task's last challenge for the space was accepted.
         var isAccepted = false
-        /// For Basic, the URL that was challenged; nil for a credential of the session's.
+        /// The URL that was challenged; nil for a credential of the session's.
         var url: URL?
 
         /// Whether nothing else may use its connection. Some servers authenticate connections even with Negotiate, of which libcurl knows
@@ -26,10 +26,17 @@ struct Authentication {
 
         /// Whether it may be sent with a request for `url` that hasn't been challenged.
         func extends(to url: URL) -> Bool {
+            guard isForUser(of: url) else { return false }
             guard space.scheme == .basic, space.party == .server, let own = self.url else { return true }
             let path = ProtectionSpaces.path(of: url)
             return path == ProtectionSpaces.path(of: own)
                 || ProtectionSpaces.path(path, isBelow: ProtectionSpaces.basicPrefix(at: own))
+        }
+
+        /// Whether it may be sent with a request for `url`, if that names a user: only as that user, or if it was chosen for a URL that
+        /// names the same one.
+        func isForUser(of url: URL) -> Bool {
+            space.party == .proxy || url.credential == self.url?.credential || url.admits(credential)
         }
     }
 
@@ -88,11 +95,9 @@ struct Authentication {
         var offers: [AuthenticationOffer]
         var progress = Progress.trying
 
-        /// Whether the request may be sent with a credential that wasn't chosen for it: if its URL names a user, only as that user, and
-        /// with no password other than the URL's.
+        /// Whether the request may be sent with a credential that wasn't chosen for it.
         func admits(_ credential: Credential) -> Bool {
-            guard challenger.party == .server, let named = request.url?.credential else { return true }
-            return credential == named || named.password.isEmpty && credential.user.hasSameBytes(as: named.user)
+            challenger.party == .proxy || request.url?.admits(credential) ?? true
         }
     }
 
@@ -383,5 +388,12 @@ extension URL {
     var credential: Credential? {
         guard let user = user(percentEncoded: false), !user.isEmpty else { return nil }
         return Credential(user: user, password: password(percentEncoded: false) ?? "")
+    }
+
+    /// Whether a request for this URL may be sent with a credential that wasn't chosen for it: if the URL names a user, only as that user,
+    /// and with no password other than the URL's.
+    fileprivate func admits(_ credential: Credential) -> Bool {
+        guard let named = self.credential else { return true }
+        return credential == named || named.password.isEmpty && credential.user.hasSameBytes(as: named.user)
     }
 }

@@ -257,10 +257,14 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
 
     /// A credential that this task, or another of the session, has for the space.
     private func knownUse(for space: ProtectionSpace, _ context: any StepContext) -> Authentication.Use? {
-        guard let state else { return nil }
-        if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space) { return own }
+        guard let state, let challenged = state.challenged else { return nil }
+        if let own = state.uses[space.party], own.space == space, !state.refuses(own.credential, space),
+            challenged.request.url.map({ own.isForUser(of: $0) }) ?? true
+        {
+            return own
+        }
         guard let known = context.session.authenticationCoordinator.withSpaces({ $0[space] }),
-            !state.refuses(known.credential, space), state.challenged?.admits(known.credential) ?? true
+            !state.refuses(known.credential, space), challenged.admits(known.credential)
         else { return nil }
         return Authentication.Use(space: space, credential: known.credential, isShared: true)
     }

@@ -246,6 +246,44 @@ struct AuthenticationMemoryTests {
         #expect(delegate.challenges.value.last?.challenge.proposedCredential == nil)
     }
 
+    @Test(
+        "A redirect to a URL that names another user isn't followed in the name that the delegate chose before",
+        arguments: [URLCredential.Persistence.none, .forSession]
+    )
+    func redirectToOtherUser(persistence: URLCredential.Persistence) async throws {
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            guard asked.challenge.failureResponse?.url?.user() == nil else {
+                return asked.answer(.performDefaultHandling, nil)
+            }
+            asked.answer(.useCredential, .right(persistence))
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            guard request.header("Authorization") == Guard.token() else {
+                return .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            }
+            guard request.path == "/" else { return .text("open") }
+            return .redirect(to: "http://other:secret@\(request.header("Host") ?? "")/other")
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).response?.statusCode == 401)
+        #expect(rig.server.shown == [nil, Guard.token(), Guard.token("other")])
+        #expect(delegate.challenges.value.count == 2)
+    }
+
+    @Test("A redirect to a URL that inherits a refused user takes along the credential that the delegate chose instead")
+    func redirectWithRefusedUser() async throws {
+        let rig = try Rig(delegate: DecidingDelegate(onChallenge: Self.answering)) { request in
+            guard request.header("Authorization") == Guard.token() else {
+                return .status(401).header("WWW-Authenticate", "Basic realm=vault")
+            }
+            return request.path == "/" ? .redirect(to: "/here") : .text("open")
+        }
+        defer { rig.stop() }
+        let url = try #require(URL(string: "http://other:wrong@127.0.0.1:\(rig.server.port)/"))
+        #expect(await rig.session.load(url).text == "open")
+        #expect(rig.server.shown == [Guard.token("other", "wrong"), Guard.token(), Guard.token()])
+    }
+
     @Test("A credential that has become wrong is forgotten, asked for anew, and replaced in the storage")
     func changed() async throws {
         final class Storage: URLCredentialStorage, @unchecked Sendable {
