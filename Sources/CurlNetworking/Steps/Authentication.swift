@@ -47,6 +47,8 @@ struct Authentication {
         var isAhead: Bool
         /// The challenge that it answers, with the nonce that was used.
         var digest: DigestChallenge?
+        /// How often the nonce had been used, including this time.
+        var digestCount: UInt32 = 0
     }
 
     /// The token with which the next request answers Negotiate.
@@ -166,7 +168,9 @@ struct Authentication {
         let offer = offers.first { $0.scheme == space.scheme && $0.realm == space.realm }
         // If it was sent preemptively, or accepted before, it was for another space.
         if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
-        if let digest = offer?.digest, renewals < Self.maximumRenewals, Self.isStale(sent, digest, lastNonces) {
+        if let digest = offer?.digest, renewals < Self.maximumRenewals,
+            Self.isStale(sent, digest, lastNonces, spaces[space])
+        {
             renewals += 1
             renew(sent, digest, &spaces)
             return .sendAgain
@@ -186,11 +190,19 @@ struct Authentication {
     /// A server that finds every nonce stale must be rejecting the credential for another reason.
     private static let maximumRenewals = 2
 
-    /// Whether the nonce alone may be why `sent` was challenged with `digest`: because the challenger says so, or because the nonce wasn't
-    /// among `lastNonces`, those of its challenge before this one.
-    private static func isStale(_ sent: Sent, _ digest: DigestChallenge, _ lastNonces: Set<ExactText>) -> Bool {
+    /// Whether the nonce alone may be why `sent` was challenged with `digest`: because the challenger says so, because the nonce wasn't
+    /// among `lastNonces`, those of its challenge before this one, or because it was also used by other requests, and the challenger may
+    /// accept it only once, or only in order.
+    private static func isStale(
+        _ sent: Sent,
+        _ digest: DigestChallenge,
+        _ lastNonces: Set<ExactText>,
+        _ known: ProtectionSpaces.Known?
+    ) -> Bool {
         guard let nonce = sent.digest?.nonce, digest.nonce != nonce else { return false }
-        return digest.isStale || !lastNonces.contains(nonce)
+        if digest.isStale || !lastNonces.contains(nonce) || sent.digestCount > 1 { return true }
+        guard sent.use.digest == nil, let known, known.credential == sent.use.credential else { return false }
+        return known.digestCount > sent.digestCount || known.digest?.nonce != nonce
     }
 
     /// The session continues with the nonce of the task that first finds the old one stale. Other tasks, and one whose new nonce is also
@@ -306,8 +318,8 @@ struct Authentication {
         if use.space.party == .server { options.credentials = nil }
         switch use.space.scheme {
         case .digest:
-            guard let digest = showDigest(use, to: &options, &spaces) else { return nil }
-            return Sent(use: use, isAhead: isAhead, digest: digest)
+            guard let (digest, count) = showDigest(use, to: &options, &spaces) else { return nil }
+            return Sent(use: use, isAhead: isAhead, digest: digest, digestCount: count)
         case _ where use.isForTunnel(of: options):
             options.authenticateTunnel(use, digest: nil)
         case .basic:
@@ -328,12 +340,12 @@ struct Authentication {
         return Sent(use: use, isAhead: isAhead)
     }
 
-    /// Returns the challenge that it answers; nil if none is known.
+    /// Returns the challenge that it answers, and how often its nonce has been used now; nil if none is known.
     private mutating func showDigest(
         _ use: Use,
         to options: inout TransferOptions,
         _ spaces: inout ProtectionSpaces
-    ) -> DigestChallenge? {
+    ) -> (DigestChallenge, count: UInt32)? {
         guard let digest = use.digest ?? spaces[use.space]?.digest else { return nil }
         let count = use.digest == nil ? spaces.countDigest(use.space) : use.digestCount &+ 1
         uses[use.space.party]?.digestCount = count
@@ -351,7 +363,7 @@ struct Authentication {
         } else {
             options.replaceHeaders([HeaderField(name: use.space.party.answerField, value: value)])
         }
-        return digest
+        return (digest, count)
     }
 }
 

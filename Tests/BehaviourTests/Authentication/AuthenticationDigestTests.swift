@@ -166,9 +166,12 @@ struct AuthenticationDigestTests {
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 
-    @Test("If the server accepts each nonce once, tasks that run at once use one each")
-    func manyOnce() async throws {
-        let guardian = DigestGuard(takesNoncesOnce: true)
+    @Test(
+        "If the server accepts each nonce once, tasks that run at once use one each, even if it calls none stale",
+        arguments: [true, false]
+    )
+    func manyOnce(saysStale: Bool) async throws {
+        let guardian = DigestGuard(takesNoncesOnce: true, saysStale: saysStale)
         let server = try guardian.server()
         defer { server.stop() }
         let delegate = DecidingDelegate(onChallenge: Self.answering)
@@ -181,6 +184,26 @@ struct AuthenticationDigestTests {
             }
         }
         #expect(delegate.challenges.value.count == 1)
+        #expect(guardian.state.value.mistakes.isEmpty)
+    }
+
+    @Test(
+        "A nonce that the server accepts once is renewed after a redirect, even if the server doesn't call it stale",
+        arguments: [URLCredential.Persistence.none, .forSession]
+    )
+    func redirectOnce(persistence: URLCredential.Persistence) async throws {
+        let guardian = DigestGuard(takesNoncesOnce: true, saysStale: false)
+        let delegate = DecidingDelegate(onChallenge: { $0.answer(.useCredential, .right(persistence)) })
+        let rig = try Rig(delegate: delegate) { request in
+            if let challenge = guardian.challenge(of: request) {
+                return .status(401).header("WWW-Authenticate", challenge)
+            }
+            return request.path == "/" ? .redirect(to: "/target") : .text("open")
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "open")
+        #expect(delegate.challenges.value.count == 1)
+        #expect(rig.server.requestCount == 4)
         #expect(guardian.state.value.mistakes.isEmpty)
     }
 

@@ -32,6 +32,8 @@ final class DigestGuard: Sendable {
     private let namesNext: Bool
     /// A nonce is stale once it was used.
     private let takesNoncesOnce: Bool
+    /// Whether challenges say so if only the nonce was stale.
+    private let saysStale: Bool
 
     /// - Parameter challenge: What stands behind the nonce in each challenge.
     init(
@@ -39,13 +41,15 @@ final class DigestGuard: Sendable {
         usesSHA256: Bool = false,
         isSession: Bool = false,
         namesNext: Bool = false,
-        takesNoncesOnce: Bool = false
+        takesNoncesOnce: Bool = false,
+        saysStale: Bool = true
     ) {
         self.challenge = challenge
         digest = usesSHA256 ? .sha256 : .md5
         self.isSession = isSession
         self.namesNext = namesNext
         self.takesNoncesOnce = takesNoncesOnce
+        self.saysStale = saysStale
     }
 
     func server() throws -> LoopbackServer {
@@ -70,6 +74,11 @@ final class DigestGuard: Sendable {
         return response.header("Authentication-Info", #"nextnonce="\#(next)""#)
     }
 
+    /// A server's challenge of a request that doesn't show the credential; nil for one that does.
+    func challenge(of request: LoopbackServer.Request) -> String? {
+        challenge(of: request, parts(of: request, "Authorization"))
+    }
+
     /// A proxy's challenge of a request that doesn't show the credential; nil for one that does.
     func proxyChallenge(of request: LoopbackServer.Request) -> String? {
         challenge(of: request, parts(of: request, "Proxy-Authorization"))
@@ -85,7 +94,7 @@ final class DigestGuard: Sendable {
         }
         guard let nonce = parts["nonce"], isRight(parts, nonce, request) else { return refuse("") }
         guard Int(nonce.dropFirst()) ?? 0 >= state.value.oldest, note(parts, nonce) else {
-            return refuse(", stale=true")
+            return refuse(saysStale ? ", stale=true" : "")
         }
         let session = self.session(of: parts, nonce)
         state.update { $0.sessions[nonce] = session }
