@@ -12,6 +12,8 @@ struct Authentication {
         /// The nonce that the task alone uses; nil for the session's. A credential that isn't shared always has one.
         var digest: DigestChallenge?
         var digestCount: UInt32 = 0
+        /// Whether it is sent preemptively, or again because only its nonce may have been refused.
+        var isAhead = false
         /// Whether the answer to the task's last challenge for the space was accepted.
         var isAccepted = false
         /// The URL that was challenged; nil for a credential of the session's.
@@ -43,8 +45,6 @@ struct Authentication {
     /// What a request was sent with.
     struct Sent {
         var use: Use
-        /// Whether it was sent preemptively.
-        var isAhead: Bool
         /// The challenge that it answers, with the nonce that was used.
         var digest: DigestChallenge?
         /// How often the nonce had been used, including this time.
@@ -167,7 +167,7 @@ struct Authentication {
         guard space.challenger == challenger else { return .ask }
         let offer = offers.first { $0.scheme == space.scheme && $0.realm == space.realm }
         // If it was sent preemptively, or accepted before, it was for another space.
-        if offer == nil, sent.isAhead || sent.use.isAccepted { return .ask }
+        if offer == nil, sent.use.isAhead || sent.use.isAccepted { return .ask }
         if let digest = offer?.digest, renewals < Self.maximumRenewals,
             Self.isStale(sent, digest, lastNonces, spaces[space])
         {
@@ -176,7 +176,7 @@ struct Authentication {
             return .sendAgain
         }
         refused[space, default: []].insert(sent.use.credential)
-        if !sent.isAhead {
+        if !sent.use.isAhead {
             failures[space, default: 0] += 1
             // Negotiate shows a ticket, whatever the credential: no password was refused.
             if space.scheme != .negotiate { refusals[challenger, default: Refusals()].count += 1 }
@@ -292,13 +292,13 @@ struct Authentication {
         for party in [AuthenticationParty.server, .proxy] {
             guard let challenger = party.challenger(for: url, through: route) else { continue }
             if let use = uses[party], use.space.challenger == challenger, use.extends(to: url) {
-                sent[party] = show(use, isAhead: false, to: &options, &spaces)
+                sent[party] = show(use, to: &options, &spaces)
             } else if !options.hasOwnCredentials(for: party),
                 let space = spaces.space(for: url, of: challenger), let known = spaces[space],
                 !refuses(known.credential, space)
             {
-                let use = Use(space: space, credential: known.credential, isShared: true)
-                sent[party] = show(use, isAhead: true, to: &options, &spaces)
+                let use = Use(space: space, credential: known.credential, isShared: true, isAhead: true)
+                sent[party] = show(use, to: &options, &spaces)
             }
         }
         hasSentURLCredential = sent[.server] == nil && options.credentials != nil
@@ -309,7 +309,6 @@ struct Authentication {
 
     private mutating func show(
         _ use: Use,
-        isAhead: Bool,
         to options: inout TransferOptions,
         _ spaces: inout ProtectionSpaces
     ) -> Sent? {
@@ -319,7 +318,7 @@ struct Authentication {
         switch use.space.scheme {
         case .digest:
             guard let (digest, count) = showDigest(use, to: &options, &spaces) else { return nil }
-            return Sent(use: use, isAhead: isAhead, digest: digest, digestCount: count)
+            return Sent(use: use, digest: digest, digestCount: count)
         case _ where use.isForTunnel(of: options):
             options.authenticateTunnel(use, digest: nil)
         case .basic:
@@ -337,7 +336,7 @@ struct Authentication {
             self.token = .missing
             options.replaceHeaders([HeaderField(name: field, value: "Negotiate \(token)")])
         }
-        return Sent(use: use, isAhead: isAhead)
+        return Sent(use: use)
     }
 
     /// Returns the challenge that it answers, and how often its nonce has been used now; nil if none is known.

@@ -386,7 +386,7 @@ final class AuthenticationStep: Step, AuthenticationWaiter, @unchecked Sendable 
     {
         guard let challenged = state?.challenged, let offer = challenged.offers.first else { return }
         var use = use
-        use.isAccepted = false
+        (use.isAhead, use.isAccepted) = (false, false)
         use.url = challenged.request.url
         if use.isShared {
             context.session.authenticationCoordinator.withSpaces {

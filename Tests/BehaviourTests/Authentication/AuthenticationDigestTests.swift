@@ -150,6 +150,29 @@ struct AuthenticationDigestTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
+    @Test("A credential that has become wrong doesn't count as a failure, though it is sent again with another nonce")
+    func changed() async throws {
+        let isChanged = Watched(false)
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let new = URLCredential(user: "new", password: "secret", persistence: .forSession)
+            asked.answer(.useCredential, isChanged.value ? new : .right())
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let user = isChanged.value ? "new" : "user"
+            guard request.header("Authorization")?.contains(#"username="\#(user)""#) == true else {
+                let challenge = #"Digest realm="vault", nonce="\#(request.ordinal)", qop="auth""#
+                return .status(401).header("WWW-Authenticate", challenge)
+            }
+            return .text("open")
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "open")
+        isChanged.update { $0 = true }
+        #expect(await rig.session.load(rig.url("/")).text == "open")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 0])
+        #expect(rig.server.requestCount == 5)
+    }
+
     @Test("Many requests at once never send a nonce with the same count twice")
     func many() async throws {
         let guardian = DigestGuard()
