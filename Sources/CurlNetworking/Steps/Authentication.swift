@@ -160,7 +160,10 @@ struct Authentication {
         offeredNonces = Set(offers.lazy.compactMap(\.digest?.nonce))
         guard let sent = sent.removeValue(forKey: party) else {
             noteRefusalOfURLCredential(by: challenger, offers, url)
-            if party == .proxy, let tunnelCredential { noteRefusal(of: tunnelCredential, by: challenger, offers) }
+            if party == .proxy, let tunnelCredential {
+                refusals[challenger, default: Refusals()].count += 1
+                noteRefusal(of: tunnelCredential, by: challenger, offers)
+            }
             return .ask
         }
         let space = sent.use.space
