@@ -1,32 +1,46 @@
 import Foundation
 import CurlNetworkingLocks
 
-/// Calls the async form of a delegate's method, and finds out whether the delegate implements it: the default implementation reports
-/// itself. A type without it is remembered, so asking again costs one look-up.
+/// Calls the form of a delegate's method that the delegate implements. The default implementation of each form calls the other one, and
+/// finds out whether that is a default as well: then the delegate has neither. Such a type is remembered, so asking again costs one look-up.
 enum AsyncForm {
-    private final class Probe: Sendable {
-        let delegate: ObjectIdentifier
-        let question: MissingMethods.Method
-        let isMissing = Mutex(false)
+    private enum Form { case async, handler }
 
-        init(_ delegate: AnyObject, _ question: MissingMethods.Method) {
+    /// A call that one form's default implementation makes to the other form.
+    private final class Probe: Sendable {
+        let form: Form
+        let isMissing = Mutex(false)
+        private let delegate: ObjectIdentifier
+        private let question: MissingMethods.Method
+
+        init(_ form: Form, of question: MissingMethods.Method, in delegate: AnyObject) {
+            self.form = form
             self.delegate = ObjectIdentifier(delegate)
             self.question = question
+        }
+
+        func asks(_ question: MissingMethods.Method, _ delegate: AnyObject) -> Bool {
+            self.question == question && self.delegate == ObjectIdentifier(delegate)
         }
     }
 
     @TaskLocal private static var probe: Probe?
 
-    /// Calls `then` with nil if the delegate has no async form: at once if that is known.
+    /// Calls `then` with nil if the delegate has no async form: at once if that is known. Doesn't call it for a question that `answer` has
+    /// asked, which answers that itself.
     static func ask<Delegate: URLSessionDelegate, Answer>(
         _ delegate: Delegate,
         _ question: MissingMethods.Method,
         _ method: @escaping @Sendable (Delegate) async -> Answer,
         then: @escaping @Sendable (Answer?) -> Void
     ) {
+        if let probe, probe.form == .handler, probe.asks(question, delegate) {
+            MissingMethods.note(question, of: delegate)
+            return probe.isMissing.withLock { $0 = true }
+        }
         guard !MissingMethods.contains(question, of: delegate) else { return then(nil) }
         Task {
-            let probe = Probe(delegate, question)
+            let probe = Probe(.async, of: question, in: delegate)
             let answer = await $probe.withValue(probe) { await method(delegate) }
             guard probe.isMissing.withLock({ $0 }) else { return then(answer) }
             MissingMethods.note(question, of: delegate)
@@ -69,10 +83,27 @@ enum AsyncForm {
         }
     }
 
-    /// Called by the default implementation of the async form of `question`. A delegate that calls another one's async form, or that of
-    /// another of its own methods, gets the default answer there.
-    static func reportMissing(_ question: MissingMethods.Method, in delegate: AnyObject) {
-        guard let probe, probe.delegate == ObjectIdentifier(delegate), probe.question == question else { return }
-        probe.isMissing.withLock { $0 = true }
+    /// The answer of the default implementation of the async form: that of the other form, or `standard` if there is none. A delegate that
+    /// forwards its questions needn't know which form the other object implements.
+    static func answer<Delegate: URLSessionDelegate, Answer>(
+        _ question: MissingMethods.Method,
+        in delegate: Delegate,
+        orElse standard: Answer,
+        _ handlerForm: (@escaping @Sendable (Answer) -> Void) -> Void
+    ) async -> Answer {
+        if let probe, probe.asks(question, delegate) {
+            if probe.form == .async { probe.isMissing.withLock { $0 = true } }
+            return standard
+        }
+        guard !MissingMethods.contains(question, of: delegate) else { return standard }
+        return await withUnsafeContinuation { continuation in
+            let first = FirstAnswer<Answer> {
+                nonisolated(unsafe) let answer = $0
+                continuation.resume(returning: answer)
+            }
+            let probe = Probe(.handler, of: question, in: delegate)
+            $probe.withValue(probe) { handlerForm(first.give) }
+            if probe.isMissing.withLock({ $0 }) { first.give(standard) }
+        }
     }
 }

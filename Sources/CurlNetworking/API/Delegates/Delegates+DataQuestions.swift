@@ -19,14 +19,15 @@ extension URLSessionDataDelegate {
         }
     }
 
-    /// Continues the task.
+    /// Calls the completion-handler form; without one, continues the task.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
         didReceive response: URLResponse
     ) async -> URLSession.ResponseDisposition {
-        AsyncForm.reportMissing(.response, in: self)
-        return .allow
+        await AsyncForm.answer(.response, in: self, orElse: .allow) {
+            urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: $0)
+        }
     }
 
     /// Calls the async form; without one, forwards to the session's delegate, or else caches the proposed response.
@@ -50,13 +51,19 @@ extension URLSessionDataDelegate {
         }
     }
 
-    /// Answers with the proposed response.
+    /// Calls the completion-handler form; without one, answers with the proposed response.
     public func urlSession(
         _ session: URLSession,
         dataTask: URLSessionDataTask,
         willCacheResponse proposedResponse: CachedURLResponse
     ) async -> CachedURLResponse? {
-        AsyncForm.reportMissing(.caching, in: self)
-        return proposedResponse
+        await AsyncForm.answer(.caching, in: self, orElse: proposedResponse) {
+            urlSession(
+                session,
+                dataTask: dataTask,
+                willCacheResponse: proposedResponse,
+                completionHandler: $0
+            )
+        }
     }
 }

@@ -1,8 +1,8 @@
 import Foundation
 
 // Questions about redirects and challenges. A delegate may implement each in either of two forms, as on Apple's platforms: with a
-// completion handler or async. By default, the completion-handler form calls the async form, which by default reports that there is
-// neither. A task's own delegate then forwards the question to the session's, and a session's delegate gives the default answer.
+// completion handler or async. By default, each form calls the other. If there is neither, a task's own delegate forwards the question to
+// the session's, and a session's delegate gives the default answer.
 
 extension URLSessionDelegate {
     /// Calls the async form; without one, calls the task-level method, as on Apple's platforms, unless that was called first.
@@ -21,13 +21,14 @@ extension URLSessionDelegate {
         }
     }
 
-    /// Performs the default handling.
+    /// Calls the completion-handler form; without one, performs the default handling.
     public func urlSession(
         _ session: URLSession,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.reportMissing(.sessionChallenge, in: self)
-        return (.performDefaultHandling, nil)
+        await AsyncForm.answer(.sessionChallenge, in: self, orElse: (.performDefaultHandling, nil)) { answer in
+            urlSession(session, didReceive: challenge) { answer(($0, $1)) }
+        }
     }
 }
 
@@ -55,15 +56,22 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Follows the redirect.
+    /// Calls the completion-handler form; without one, follows the redirect.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest
     ) async -> URLRequest? {
-        AsyncForm.reportMissing(.redirect, in: self)
-        return request
+        await AsyncForm.answer(.redirect, in: self, orElse: request) {
+            urlSession(
+                session,
+                task: task,
+                willPerformHTTPRedirection: response,
+                newRequest: request,
+                completionHandler: $0
+            )
+        }
     }
 
     /// Calls the async form; without one, forwards to the session's delegate, or else performs the default handling. After
@@ -95,13 +103,14 @@ extension URLSessionTaskDelegate {
         task.delegate === self || session.delegate === self
     }
 
-    /// Performs the default handling.
+    /// Calls the completion-handler form; without one, performs the default handling.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?) {
-        AsyncForm.reportMissing(.challenge, in: self)
-        return (.performDefaultHandling, nil)
+        await AsyncForm.answer(.challenge, in: self, orElse: (.performDefaultHandling, nil)) { answer in
+            urlSession(session, task: task, didReceive: challenge) { answer(($0, $1)) }
+        }
     }
 }

@@ -21,13 +21,14 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Answers with no stream.
+    /// Calls the completion-handler form; without one, answers with no stream.
     public func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask
     ) async -> InputStream? {
-        AsyncForm.reportMissing(.bodyStream, in: self)
-        return nil
+        await AsyncForm.answer(.bodyStream, in: self, orElse: nil) {
+            urlSession(session, task: task, needNewBodyStream: $0)
+        }
     }
 
     /// Calls the async form; without one, forwards to the session's delegate, or else answers with no stream.
@@ -49,14 +50,15 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Answers with no stream.
+    /// Calls the completion-handler form; without one, answers with no stream.
     public func urlSession(
         _ session: URLSession,
         needNewBodyStreamForTask task: URLSessionTask,
         from offset: Int64
     ) async -> InputStream? {
-        AsyncForm.reportMissing(.bodyStreamFromOffset, in: self)
-        return nil
+        await AsyncForm.answer(.bodyStreamFromOffset, in: self, orElse: nil) {
+            urlSession(session, task: task, needNewBodyStreamFrom: offset, completionHandler: $0)
+        }
     }
 
     /// Calls the async form; without one, forwards to the session's delegate, or else sends the request unchanged.
@@ -81,13 +83,14 @@ extension URLSessionTaskDelegate {
         }
     }
 
-    /// Sends the request unchanged.
+    /// Calls the completion-handler form; without one, sends the request unchanged.
     public func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
         willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        AsyncForm.reportMissing(.delayedRequest, in: self)
-        return (.continueLoading, nil)
+        await AsyncForm.answer(.delayedRequest, in: self, orElse: (.continueLoading, nil)) { answer in
+            urlSession(session, task: task, willBeginDelayedRequest: request) { answer(($0, $1)) }
+        }
     }
 }
