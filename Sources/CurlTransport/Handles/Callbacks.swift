@@ -87,7 +87,9 @@ enum Callbacks {
         } else if !easy.sharing.takeSend() {
             easy.sharing.refusal = .again
         }
-        return easy.sharing.refusal == nil ? 0 : abortPrerequest
+        guard easy.sharing.refusal == nil else { return abortPrerequest }
+        easy.multi?.requestGoesOut(fromPort: Int(localPort))
+        return 0
     }
 
     /// https://curl.se/libcurl/c/CURLOPT_DEBUGFUNCTION.html

@@ -30,6 +30,7 @@ package final class Multi {
     @exclusivity(unchecked) private var unsettled = WorkList<EasyHandle>()
     private var isSettlingScheduled = false
     @exclusivity(unchecked) var stalledInput: HTTP2StalledInput?
+    @exclusivity(unchecked) private var heldResets: HeldResets?
     /// Handles whose transfers ended while paused, and have been resumed.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
     @exclusivity(unchecked) private var stranded = StrandedTransfers()
@@ -60,8 +61,12 @@ package final class Multi {
         self.quirks = quirks
         idleClock = IdleClock(lifetime: limits.idleLifetime)
         id = loop.register(self)
-        guard quirks.forgetsHTTP2Input else { return }
-        stalledInput = HTTP2StalledInput(timedReads: Deadline { [unowned self] in recheck.readOnTime() })
+        if quirks.forgetsHTTP2Input {
+            stalledInput = HTTP2StalledInput(timedReads: Deadline { [unowned self] in recheck.readOnTime() })
+        }
+        if quirks.holdsResetsBack {
+            heldResets = HeldResets(deadline: Deadline { [unowned self] in sendHeldResets() })
+        }
     }
 
     deinit {
@@ -103,6 +108,7 @@ package final class Multi {
         timers.areDue = false
         loop.cancel(deadline)
         if let reads = stalledInput?.timedReads { loop.cancel(reads) }
+        if let resets = heldResets?.deadline { loop.cancel(resets) }
         loop.cancel(idleDeadline)
         // The handle's: it makes no more callbacks.
         Unmanaged.passUnretained(self).release()
@@ -212,6 +218,7 @@ package final class Multi {
             channels[socket] = nil
             loop.unwatch(socket)
         }
+        if result == nil { noteHeldReset(by: easy) }
         easy.stop()
         // libcurl then frees the bytes it holds of the body, which no longer have a taker; see `CurlQuirks.leaksPausedBytes`.
         if quirks.leaksPausedBytes, result == nil, easy.http2Input.isMultiplexed == true {
@@ -222,6 +229,29 @@ package final class Multi {
         loop.transferCount -= 1
         running.remove(easy)
         if running.all.isEmpty, !isClosed { becameIdle() }
+    }
+
+    /// Called before the transfer, which isn't over, leaves libcurl.
+    private func noteHeldReset(by easy: EasyHandle) {
+        guard let resets = heldResets?.deadline, !isClosed, easy.speaksHTTP2, let socket = easy.connectedSocket else {
+            return
+        }
+        heldResets?.add(.init(socket: loop.current(socket), localPort: easy.info.localPort))
+        if !resets.isScheduled { loop.schedule(resets, at: loop.now + HeldResets.patience) }
+    }
+
+    private func sendHeldResets() {
+        for connection in heldResets?.take() ?? [] {
+            let sharers = Array(running.transfers(on: connection.socket.number))
+            // A paused one will take the reset along when it continues: libcurl then sends a window update.
+            if let sharer = sharers.first(where: isRunning) { wake(sharer) }
+            if sharers.isEmpty { loop.hangUp(connection.socket, of: self) }
+        }
+    }
+
+    /// Called when a request is about to be sent from `localPort`. Within libcurl.
+    func requestGoesOut(fromPort localPort: Int) {
+        heldResets?.requestGoesOut(fromPort: localPort)
     }
 
     /// Closes the transfer's connection after it, unless others use it. At any time: libcurl checks when the transfer ends.

@@ -18,10 +18,15 @@ struct RunningTransfers {
         last.position = easy.position
     }
 
-    /// Whether a transfer, perhaps a paused one, has the connection of `socket`. libcurl names only the first transfer's socket.
-    func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
+    /// The transfers, perhaps paused ones, that have the connection of `socket`. libcurl names only the first transfer's socket.
+    func transfers(on socket: Int32) -> some Sequence<EasyHandle> {
         let port = ConnectionEndpoints.localPort(of: socket)
-        return all.contains { $0 !== easy && $0.info.localPort == port && (port > 0 || $0.info.hasSentHead) }
+        return all.lazy.filter { $0.info.localPort == port && (port > 0 || $0.info.hasSentHead) }
+    }
+
+    /// Whether a transfer, perhaps a paused one, has the connection of `socket`.
+    func hasTransfer(besides easy: EasyHandle? = nil, on socket: Int32) -> Bool {
+        transfers(on: socket).contains { $0 !== easy }
     }
 
     /// Whether a transfer has sent its request from `port`, and libcurl has not yet asked to have a socket watched for it: on a kept

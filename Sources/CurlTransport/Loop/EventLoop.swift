@@ -238,6 +238,13 @@ package final class EventLoop: @unchecked Sendable {
         for owner in hungUp { owners.multi(owner)?.connectionEnded() }
     }
 
+    /// Hangs up an idle connection of `multi`, if it is still open. Outside of libcurl.
+    func hangUp(_ socket: OpenedSocket, of multi: Multi) {
+        guard sockets.isConnection(socket) else { return }
+        sockets.hangUp(socket.number)
+        multi.connectionEnded()
+    }
+
     /// The idle HTTP/1 and FTP sockets that are connected from `localPort`.
     func idleSockets(onPort localPort: Int) -> [Int32] { sockets.idle(onPort: localPort) }
 

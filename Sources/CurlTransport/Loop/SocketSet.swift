@@ -287,6 +287,11 @@ struct SocketSet: ~Copyable {
         return owners
     }
 
+    /// Whether it is still open, and hasn't been hung up.
+    func isConnection(_ opened: OpenedSocket) -> Bool {
+        opened.opening > 0 && opened == current(opened.number) && records[Int(opened.number)].isConnection
+    }
+
     /// Makes the connection unreadable and unwritable, so libcurl finds it closed.
     mutating func hangUp(_ socket: Int32) {
         TCPSocket.shutDown(socket)

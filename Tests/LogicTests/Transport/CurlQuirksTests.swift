@@ -23,9 +23,9 @@ struct CurlQuirksTests {
         (
             CurlVersion(7, 88, 1),
             [
-                "blamesMemoryForLongLines", "forgetsHTTP2Input", "forgetsNextAddress", "keepsTLSSessionsPerHandle",
-                "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
-                "restartsPriorKnowledge",
+                "blamesMemoryForLongLines", "forgetsHTTP2Input", "forgetsNextAddress", "holdsResetsBack",
+                "keepsTLSSessionsPerHandle", "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents",
+                "restartsContinueWait", "restartsPriorKnowledge",
             ]
         ),
         (

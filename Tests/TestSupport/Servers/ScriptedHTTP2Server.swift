@@ -47,6 +47,8 @@ package final class ScriptedHTTP2Server: Sendable {
         package var connections = 0
         /// What has arrived of each request's body, by the request's number.
         package var bodies: [Int: Data] = [:]
+        /// The numbers of the requests that the client has reset, or whose connection has ended, before the end of their answers.
+        package var abandoned: [Int] = []
         /// How many requests were refused because of the limit of streams.
         package var refusals = 0
     }
@@ -300,7 +302,7 @@ package final class ScriptedHTTP2Server: Sendable {
 
     private func serve(_ connection: Connection) {
         defer {
-            connection.streams.withLock { $0.values.map(\.end) }.forEach { $0.open() }
+            abandon(connection.streams.withLock { Array($0.values) })
             connection.windows.withLock { $0.end() }
         }
         if let laterAnswer, connection.number > 1 {
@@ -336,10 +338,15 @@ package final class ScriptedHTTP2Server: Sendable {
             break
         }
         if frame.type == .resetStream {
-            connection.streams.withLock { $0.removeValue(forKey: frame.stream) }?.end.open()
+            abandon(connection.streams.withLock { $0.removeValue(forKey: frame.stream).map { [$0] } ?? [] })
         } else if frame.type == .headers || frame.type == .data, frame.flags & Self.endStream != 0 {
             connection.streams.withLock { $0[frame.stream] }?.end.open()
         }
+    }
+
+    private func abandon(_ requests: [Request]) {
+        state.update { $0.abandoned += requests.map(\.number) }
+        for request in requests { request.end.open() }
     }
 
     private func received(_ body: Data, _ connection: Connection, _ stream: UInt32) {

@@ -1,0 +1,56 @@
+import CurlNetworking
+import Foundation
+import CurlNetworkingLoopbackServer
+import TestSupport
+import Testing
+
+@Suite("Requests that are cancelled over HTTP/2", .timeLimit(.minutes(1)))
+struct HTTP2CancelTests {
+    private typealias Server = ScriptedHTTP2Server
+
+    @Test(
+        "The server hears of a cancellation, though the client has nothing else to say on the connection",
+        arguments: [true, false]
+    )
+    func told(hasAnswer: Bool) async throws {
+        let server = try Server { _ in
+            hasAnswer ? [.headers(Server.fields(), ends: false), .data(Data("part".utf8), ends: false)] : []
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        try await server.state.wait { $0.requests.count == 1 }
+        if hasAnswer { try await delegate.wait(for: task, bytes: 4) }
+        task.cancel()
+        #expect(try await delegate.completion(of: task)?.code == .cancelled)
+        try await server.state.wait { $0.abandoned == [1] }
+    }
+
+    @Test("The server hears of a cancellation, though the connection's other response is silent and goes on")
+    func toldBesideAnother() async throws {
+        let gate = Gate()
+        let server = try Server { request in
+            [.headers(Server.fields(), ends: false), .data(Data("part".utf8), ends: false)]
+                + (request.number == 1 ? [.waitFor(gate), .data(Data(" rest".utf8), ends: true)] : [])
+        }
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = try NginxHTTP2.shared().session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let (silent, cancelled) = (session.dataTask(with: server.url()), session.dataTask(with: server.url()))
+        for task in [silent, cancelled] {
+            task.resume()
+            try await delegate.wait(for: task, bytes: 4)
+        }
+        cancelled.cancel()
+        #expect(try await delegate.completion(of: cancelled)?.code == .cancelled)
+        try await server.state.wait { $0.abandoned == [2] }
+        gate.open()
+        try await delegate.success(of: silent)
+        #expect(delegate.body(of: silent) == Data("part rest".utf8))
+        #expect(server.state.value.connections == 1)
+    }
+}
