@@ -68,6 +68,23 @@ struct ChannelTests {
         await rig.close()
     }
 
+    @Test("A channel tells how much the other side has taken, however much is with the system")
+    func acknowledged() async throws {
+        let total = 1 << 20
+        let gate = Gate()
+        let server = try LoopbackServer { _ in
+            { $0.isOpened ? [.stopReading, .waitFor(gate), .resumeReading] : [] }
+        }
+        defer { server.stop() }
+        let rig = try await ChannelRig(server.url)
+        await rig.send(Data(count: total))
+        let taken = try #require(await rig.perform { $0.acknowledgedCount })
+        #expect(taken < total)
+        gate.open()
+        try await eventually { await rig.perform { $0.acknowledgedCount } == total }
+        await rig.close()
+    }
+
     @Test("When libcurl runs out of memory, an open channel fails, once, and its connection is closed")
     func lackOfMemory() async throws {
         let server = try LoopbackServer(conversation: Self.echo)

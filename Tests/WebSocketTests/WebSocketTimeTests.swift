@@ -128,6 +128,23 @@ struct WebSocketTimeTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A server that takes longer for the earlier messages than it may for its answer, but takes some, can answer")
+    func closingWhileSlow() async throws {
+        let rig = try WebSocketRig(configure: { $0.curl.webSockets.closeTimeout = .seconds(1) }) { event in
+            guard case .received(let frame) = event else { return [] }
+            if frame.closeCode == 1000 { return [.frame(.close(1000))] }
+            return [.stopReading, .pause(.milliseconds(100)), .resumeReading]
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        // The system takes all of them, and the close frame.
+        for _ in 0..<16 { try await task.send(.data(Data(count: 128 << 10))) }
+        task.cancel(with: .normalClosure, reason: nil)
+        let events = try await delegate.completion()
+        #expect(events == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
+    }
+
     @Test("A server that takes nothing of what is to be sent before the close frame fails the task, and the message")
     func closingWhileStuck() async throws {
         let server = try LoopbackServer.forWebSockets { event in

@@ -302,6 +302,10 @@ package final class Channel: TransferHandler {
         return unsentCount + Int(count)
     }
 
+    /// How many bytes the other side's system has acknowledged. Only a change counts over TLS, which adds some, and after others have sent
+    /// on `sendingSocket`.
+    package var acknowledgedCount: Int { sentCount &- (unacknowledgedCount - unsentCount) }
+
     // MARK: - Receiving
 
     /// Turns reading on or off, from the next round on. While it is off, nothing is read from the connection, however much arrives.

@@ -26,8 +26,8 @@ extension CurlOptions {
         /// web sockets stay open for a long time. Their handshakes always count.
         public var countInConnectionLimits = false
 
-        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, while pending messages are sent
-        /// first, how long it may go without accepting any bytes of them. After that, the connection is closed and the task fails. The
+        /// How long the server may take to answer ``URLSessionWebSocketTask/cancel(with:reason:)`` and, before it has all messages sent
+        /// earlier, how long it may go without accepting any bytes of them. After that, the connection is closed and the task fails. The
         /// default is 10 seconds.
         public var closeTimeout = Duration.seconds(10)
 

@@ -34,7 +34,7 @@ struct WebSocketCloseHandshake: Equatable {
         case cancelled
         /// The server has closed the connection, or it is lost.
         case connectionEnded
-        /// With `afterProgress`, the server has meanwhile taken some of what had to be sent.
+        /// With `afterProgress`, the server has meanwhile taken some of what was to be sent, but not all.
         case timeIsUp(afterProgress: Bool)
     }
 
@@ -48,7 +48,7 @@ struct WebSocketCloseHandshake: Equatable {
     }
 
     private(set) var state = State.open
-    /// How long the server may take to answer our close frame and, before that is sent, to take anything.
+    /// How long the server may take to answer our close frame and, before it has that, to take anything.
     let closeTimeout: Duration
     /// How long the server may take to close the connection.
     let disconnectTimeout: Duration
@@ -84,7 +84,7 @@ struct WebSocketCloseHandshake: Equatable {
         case (.open, .closeSoon):
             state = .draining
             return [.wait(closeTimeout)]
-        case (.draining, .timeIsUp(afterProgress: true)):
+        case (.draining, .timeIsUp(afterProgress: true)), (.closing, .timeIsUp(afterProgress: true)):
             return [.wait(closeTimeout)]
         case (.open, .close(let closing)), (.draining, .close(let closing)):
             state = .closing(closing)

@@ -39,8 +39,8 @@ final class WebSocketConnection {
     // The end
     private var closeHandshake: WebSocketCloseHandshake
     private var closeDeadline: Deadline?
-    /// How much the channel had sent when the deadline was set.
-    private var sentBeforeWait = 0
+    /// How much the server had acknowledged when the deadline was set.
+    private var acknowledgedBeforeWait = 0
     private var failure: TransferFailure?
 
     /// The most bytes that wait for the system, in addition to one frame.
@@ -326,14 +326,16 @@ final class WebSocketConnection {
     private func wait(_ duration: Duration) {
         let deadline = closeDeadline ?? Deadline { [weak self] in self?.timeIsUp() }
         closeDeadline = deadline
-        sentBeforeWait = channel.sentCount
+        acknowledgedBeforeWait = channel.acknowledgedCount
         loop.schedule(deadline, at: loop.now + duration)
         // The server's close frame, or the end of the connection, follows messages that haven't been received.
         if !closeHandshake.isReceiving { readRest() }
     }
 
     private func timeIsUp() {
-        handle(.timeIsUp(afterProgress: channel.sentCount != sentBeforeWait))
+        let isSending = closeHandshake.isSending || channel.unacknowledgedCount > 0
+        // The system reports room only after a slow server has taken a good part of its buffer.
+        handle(.timeIsUp(afterProgress: isSending && channel.acknowledgedCount != acknowledgedBeforeWait))
     }
 
     private func finish(_ ending: WebSocketCloseHandshake.Ending) {

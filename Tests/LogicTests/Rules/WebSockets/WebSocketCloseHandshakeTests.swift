@@ -31,7 +31,7 @@ struct WebSocketCloseHandshakeTests {
         #expect(handshake.handle(.received(away)) == [.wait(.seconds(1))])
         #expect(!handshake.answersPings)
         #expect(handshake.handle(.timeIsUp(afterProgress: false)) == [.finish(.closed(away))])
-        for event in [Handshake.Event.timeIsUp(afterProgress: true), .connectionEnded] {
+        for event in [Handshake.Event.timeIsUp(afterProgress: false), .connectionEnded] {
             var handshake = make()
             _ = handshake.handle(.close(normal))
             #expect(handshake.handle(event) == [.finish(.lost(sent: normal))])
@@ -48,7 +48,9 @@ struct WebSocketCloseHandshakeTests {
         var stuck = handshake
         #expect(stuck.handle(.timeIsUp(afterProgress: false)) == [.finish(.lost(sent: nil))])
         #expect(handshake.handle(.close(normal)) == [.send(normal), .wait(.seconds(10))])
-        #expect(handshake.handle(.timeIsUp(afterProgress: true)) == [.finish(.lost(sent: normal))])
+        // The system may have taken more than the server has.
+        #expect(handshake.handle(.timeIsUp(afterProgress: true)) == [.wait(.seconds(10))])
+        #expect(handshake.handle(.timeIsUp(afterProgress: false)) == [.finish(.lost(sent: normal))])
     }
 
     @Test("A violation is answered with its status, unless a close frame has been sent")
