@@ -280,6 +280,22 @@ struct UpgradeTests {
         #expect(try await recorder.completion()?.code == .cannotLoadFromNetwork)
     }
 
+    @Test("A server that closes an upgrade's connection over https without ending TLS is an error")
+    func truncation() async throws {
+        let nginx = try TLSNginx.shared()
+        let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
+        defer { server.stop() }
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        let rig = try await StreamRig(request(url)) { recorder in
+            .trusting(nginx, delegate: recorder)
+        }
+        defer { rig.stop() }
+        try await rig.task.write("drop\n")
+        #expect(try await rig.task.line() == "plain: drop")
+        await #expect { try await rig.task.rest() } throws: { ($0 as? URLError)?.code == .networkConnectionLost }
+        #expect(try await rig.recorder.completion()?.code == .networkConnectionLost)
+    }
+
     @Test("An upgrade goes through SOCKS, and over https through an HTTP proxy", arguments: [true, false])
     func proxies(_ isSOCKS: Bool) async throws {
         let nginx = try TLSNginx.shared()

@@ -95,6 +95,8 @@ package final class Channel: TransferHandler {
 
     private var isReading = false
     private var input = Input.delivered
+    /// nil without TLS.
+    private var closure: TLSClosure?
     /// The result of the read that followed connecting, before the delegate wanted any bytes.
     private var early: Received?
     /// Schedules a round in which bytes are read.
@@ -361,6 +363,9 @@ package final class Channel: TransferHandler {
 
     private var hasReachedEnd: Bool { if case .ended = input { true } else { false } }
 
+    /// Whether TLS hasn't announced the end that was reached: something may be missing.
+    package var isTruncated: Bool { hasReachedEnd && closure?.wasAnnounced == false }
+
     /// False if there is nothing to read at the moment.
     private func readOnce() -> Bool {
         let buffer = nextBuffer
@@ -487,5 +492,6 @@ package final class Channel: TransferHandler {
         case .end: early = .end
         case .failure(let failure): early = .failure(failure)
         }
+        if !isPlain { closure = easy.flatMap(TLSClosure.watch) }
     }
 }

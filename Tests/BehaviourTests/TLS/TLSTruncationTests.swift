@@ -26,6 +26,28 @@ struct TLSTruncationTests {
         #expect(cache.cachedResponse(for: URLRequest(url: server.url)) == nil)
     }
 
+    @Test(
+        "A body that answers a request with Upgrade, and that only the end of TLS delimits, is incomplete if the connection is cut",
+        arguments: versions,
+        ["101 Switching Protocols", "200 OK"]
+    )
+    func upgrade(version: String, status: String) async throws {
+        let server = try await TalkingTLSServer([version])
+        defer { server.stop() }
+        let delegate = RecordingDelegate()
+        let session = server.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        var request = URLRequest(url: server.url)
+        request.setValue("echo", forHTTPHeaderField: "Upgrade")
+        let task = session.dataTask(with: request)
+        task.resume()
+        try await server.waitForRequest()
+        server.say("HTTP/1.1 \(status)\n\nhello")
+        try await delegate.wait(for: task, bytes: 6)
+        server.stop()
+        #expect(try await delegate.completion(of: task)?.code == .networkConnectionLost)
+    }
+
     @Test("A body that only the end of TLS delimits is complete if the server ends TLS", arguments: versions)
     func end(version: String) async throws {
         let directory = try TemporaryDirectory()

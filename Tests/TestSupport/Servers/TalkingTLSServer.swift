@@ -76,8 +76,8 @@ package final class TalkingTLSServer: Sendable {
     }
 
     /// A session that trusts the server.
-    package func session(_ cache: URLCache? = nil) -> URLSession {
-        .forTest {
+    package func session(_ cache: URLCache? = nil, delegate: (any URLSessionDelegate)? = nil) -> URLSession {
+        .forTest(delegate: delegate) {
             $0.useOneConnection()
             if let cache { $0.urlCache = cache }
             $0.curl.tls.trustRoots = [.file(site.authority)]

@@ -84,12 +84,14 @@ final class ResponseBody {
         }
     }
 
-    func reachedEnd() {
+    /// - Parameter isTruncated: Whether TLS hasn't announced the connection's end.
+    func reachedEnd(isTruncated: Bool) {
         guard case .arriving = state else { return }
         guard message.mayEnd else {
             let text = "The server closed the connection before the response's body was complete."
             return end(URLError(TransferFailure(code: .partialFile, text: text, phase: .receiving), url: url))
         }
+        if isTruncated { return end(URLError(.truncatedTLS, url: url)) }
         complete()
     }
 

@@ -289,6 +289,7 @@ extension StreamConnection: ChannelDelegate {
         hasReachedEnd = true
         if case .lingering = stage { return finishLingering(on: channel) }
         switch security {
+        case .none where channel.isTruncated: fail(.truncatedTLS)
         case .none: port.receivedEnd()
         case .established: serve()
         case .handshake, .asking: fail(.noHandshake)

@@ -293,7 +293,7 @@ final class UpgradeTransfer: Transfer, ChannelDelegate {
 
     func channelReachedEnd(_ channel: Channel) {
         switch state {
-        case .receiving(let body): body.reachedEnd()
+        case .receiving(let body): body.reachedEnd(isTruncated: channel.isTruncated)
         case .awaitingResponse:
             fail(URLError(TransferFailure.noHead, url: request.url))
         case .idle, .connecting, .sendingRest, .held, .switched, .open, .over: break
