@@ -122,6 +122,10 @@ struct CachePolicyTests {
         let download = URLRequest(rig.url("/"), headers: ["Cache-Control": "only-if-cached"])
         let error = await #expect(throws: URLError.self) { _ = try await rig.session.download(for: download) }
         #expect(error?.code == .resourceUnavailable)
+        // Nothing is ever stored for a URL with a user name.
+        let url = try #require(URL(string: "http://user@127.0.0.1:\(rig.server.port)/"))
+        let named = URLRequest(url, headers: ["Cache-Control": "only-if-cached"])
+        #expect(await rig.session.load(named).error?.code == .resourceUnavailable)
         #expect(rig.server.requestCount == 0)
         #expect(await load("GET", Data("body".utf8)).text == "1")
         #expect(await load("POST").text == "2")

@@ -61,13 +61,20 @@ struct CacheDemand: Equatable, Sendable {
         @unknown default:
             reading = .nothing
         }
-        guard Self.isCacheable(request) else {
-            reading = .nothing
-            mayStore = false
-            supersedes = false
+        guard request.httpMethod ?? "GET" == "GET", !request.hasContent else {
+            leaveCache()
             return
         }
         if !fields.isEmpty { apply(fields) }
+        // The cache would keep the password.
+        if request.url?.user(percentEncoded: true) != nil { leaveCache() }
+    }
+
+    /// Has the request neither use nor change what is stored.
+    private mutating func leaveCache() {
+        reading = .nothing
+        mayStore = false
+        supersedes = false
     }
 
     /// The fields that are sent with a request.
@@ -87,14 +94,6 @@ struct CacheDemand: Equatable, Sendable {
     static func concerns(field name: String) -> Bool {
         let names = conditions + ["Range", "Upgrade", "Cache-Control", "Pragma"]
         return names.contains { $0.isEqualIgnoringASCIICase(to: name) }
-    }
-
-    /// Whether it is a GET without a body, and without a password in its URL, which the cache would keep.
-    private static func isCacheable(_ request: URLRequest) -> Bool {
-        guard request.httpMethod ?? "GET" == "GET", let url = request.url, url.user(percentEncoded: true) == nil else {
-            return false
-        }
-        return !request.hasContent
     }
 
     private mutating func apply(_ fields: Fields) {

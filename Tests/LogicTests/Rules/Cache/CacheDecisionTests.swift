@@ -127,7 +127,12 @@ struct CacheDecisionTests {
         var request = try Sample.request()
         request.httpBody = Data("x".utf8)
         #expect(!CacheDemand(request, policy: .useProtocolCachePolicy).mayStore)
-        #expect(try !CacheDemand(Sample.request("http://u:p@a/"), policy: .useProtocolCachePolicy).mayStore)
+        for (control, fails) in [("max-age=100", false), ("only-if-cached", true)] {
+            let named = try Sample.request("http://u:p@a/", "GET", ["Cache-Control": control])
+            let demand = CacheDemand(named, policy: .useProtocolCachePolicy)
+            #expect(demand.reading == .nothing && !demand.mayStore && !demand.supersedes, "\(control)")
+            #expect(demand.failsWithout == fails, "\(control)")
+        }
     }
 
     @Test("Reloading past all caches says so, unless the program says something else")
