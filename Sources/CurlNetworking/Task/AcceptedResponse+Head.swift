@@ -39,7 +39,7 @@ extension ResponseHead {
         guard isOfFTP else { return TaskResponse(self, at: url) }
         let response = URLResponse(
             url: url,
-            mimeType: url.hasDirectoryPath || url.path.isEmpty ? "text/plain" : MIMEType.guess(forPath: url.path),
+            mimeType: MIMEType.guess(forFTP: url),
             expectedContentLength: Int(contentLength ?? NSURLSessionTransferSizeUnknown),
             textEncodingName: nil
         )

@@ -81,8 +81,9 @@ struct FTPTests {
         try server.publish(name, Data("hello".utf8))
         let session = URLSession.forTest()
         defer { session.invalidateAndCancel() }
-        let (data, _) = try await session.data(from: server.url(path + ";type=d"))
+        let (data, response) = try await session.data(from: server.url(path + ";type=d"))
         #expect(String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline).contains(name[...]))
+        #expect(response.mimeType == "text/plain")
     }
 
     @Test("HEAD asks for the attributes alone")

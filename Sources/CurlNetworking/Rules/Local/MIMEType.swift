@@ -1,6 +1,6 @@
 import Foundation
 
-/// Media types by file name extension (RFC 6838), for responses that don't come from a server.
+/// Media types by file name extension (RFC 6838), for responses whose server, if there is one, doesn't name any.
 enum MIMEType {
     static let unknown = "application/octet-stream"
 
@@ -8,6 +8,16 @@ enum MIMEType {
         let name = path.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return unknown }
         return types[name[name.index(after: dot)...].lowercased()] ?? unknown
+    }
+
+    /// The type of what an FTP URL names. A listing is text; a type code (RFC 1738 §3.2.2) is no part of a file's name.
+    static func guess(forFTP url: URL) -> String {
+        let path = url.path(percentEncoded: true)
+        let code = path.range(of: ";type=", options: .literal)
+        let name = path[..<(code?.lowerBound ?? path.endIndex)].lowercased()
+        let listsNames = code.map { path[$0.upperBound...].lowercased().hasPrefix("d") } ?? false
+        guard !listsNames, !name.isEmpty, !name.hasSuffix("/"), !name.hasSuffix("%2f") else { return "text/plain" }
+        return guess(forPath: name.removingPercentEncoding ?? name)
     }
 
     /// Common types, independent of what is installed.
