@@ -114,6 +114,12 @@ struct CookieMatchingTests {
         #expect(try Self.field([Self.cookie(value: "b\tc")], "http://example.com/") == "a=b\tc")
     }
 
+    @Test("A program's own cookie is sent though it is larger than one that a response sets may be")
+    func large() throws {
+        let value = String(repeating: "b", count: 5000)
+        #expect(try Self.field([Self.cookie(value: value)], "http://example.com/") == "a=" + value)
+    }
+
     @Test("Stored cookies join those set by hand, which count where a name is in both")
     func byHand() {
         var options = TransferOptions(url: "http://example.com/", method: "GET")
