@@ -116,8 +116,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// Drops what was kept of a body that turns out to be unwanted. Outside of libcurl.
     private func discardKept() {
         guard let decoding else { return }
-        receiving.count += Int64(decoding.waitingCount)
-        receiving.discarding.count += decoding.waitingCount
+        receiving.discard(decoding.waitingCount)
         endDecoding()
         if case .draining(let failure) = stage { complete(failure) }
     }
@@ -291,8 +290,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
                 return .abort
             }
         case .discard:
-            receiving.count += Int64(bytes.count)
-            receiving.discarding.count += bytes.count
+            receiving.discard(bytes.count)
             return receiving.discarding.count > UnwantedBody.maximumLength ? .abort : .accepted
         case .hold:
             guard decoding?.keep(bytes) == true else { return .pause }
@@ -550,11 +548,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
     /// The task's error after what libcurl reports; notes a loss in the ending.
     private func error(for failure: TransferFailure?) -> URLError? {
         if let abortError { return abortError.with(phase: failure?.phase ?? .receiving) }
-        var circumstances = CompletionPolicy.Circumstances(endsWithHead: endsWithHead)
-        circumstances.isWanted = receiving.route != .discard
-        circumstances.arrivedCount = receiving.arrivedCount
-        circumstances.ignoresLength = receiving.ignoresLength
-        circumstances.isTruncated = receiving.tlsClosure?.wasAnnounced == false
+        var circumstances = receiving.circumstances
+        circumstances.endsWithHead = endsWithHead
         circumstances.requestBody = !sending.hasContent ? .none : sending.isComplete ? .sent : .unsent
         guard let failure = CompletionPolicy.failure(failure, after: receiving.head, circumstances) else { return nil }
         if circumstances.requestBody == .unsent, ReplayPolicy.isLossOfRest(failure, after: receiving.head) {

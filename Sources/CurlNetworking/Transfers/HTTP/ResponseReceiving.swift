@@ -30,4 +30,20 @@ struct ResponseReceiving {
         /// When the rest is given up; nil while that is undecided.
         var end: Deadline?
     }
+
+    /// Called with bytes of a body that is dropped.
+    mutating func discard(_ count: Int) {
+        self.count += Int64(count)
+        discarding.count += count
+    }
+
+    /// What whether the response is complete depends on, as far as it has arrived.
+    var circumstances: CompletionPolicy.Circumstances {
+        CompletionPolicy.Circumstances(
+            isWanted: route != .discard,
+            arrivedCount: arrivedCount,
+            ignoresLength: ignoresLength,
+            isTruncated: tlsClosure?.wasAnnounced == false
+        )
+    }
 }
