@@ -4,8 +4,17 @@ import Glibc
 package enum TCPSocket {
     /// How long ago bytes last arrived, whether or not they have been read; too short by at most `tick`. nil if it isn't a TCP socket, or
     /// the system doesn't say.
-    package static func timeSinceArrival(at socket: Int32) -> Duration? {
+    static func timeSinceArrival(at socket: Int32) -> Duration? {
         info(of: socket).map { .milliseconds($0.tcpi_last_data_recv) }
+    }
+
+    /// How long ago bytes last arrived, or the system last sent some, which it may have been given much earlier. Those that it merely sends
+    /// again don't count. Too short by at most `tick`; nil as above.
+    package static func timeSinceTraffic(at socket: Int32) -> Duration? {
+        info(of: socket).map { info in
+            let sent = info.tcpi_retransmits == 0 ? info.tcpi_last_data_sent : .max
+            return .milliseconds(min(sent, info.tcpi_last_data_recv))
+        }
     }
 
     /// Whether the other side's system hasn't acknowledged sent bytes, even after a retransmission.

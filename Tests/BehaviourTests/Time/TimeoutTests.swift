@@ -94,6 +94,32 @@ struct TimeoutTests {
         #expect(elapsed > .seconds(3))
     }
 
+    @Test("Every byte that the system sends starts the idle time-out anew, even if it was given all of them long ago")
+    func resetBySystem() async throws {
+        // The system takes all of the body at once, and the server leaves it most of that for longer than the time-out.
+        let size: Int64 = 64 << 10
+        let trickle = (1...Int64(16)).flatMap { count in
+            [
+                LoopbackServer.Step.stopReading, .pause(.milliseconds(250)), .resumeReading,
+                .receive(upTo: count * size) { _ in [] },
+            ]
+        }
+        var options = LoopbackServer.Options()
+        options.bodyLimit = 0
+        let rig = try Rig(answering: .atHead, options: options) { _ in
+            .text("done").after(trickle + [.waitForBody])
+        } configure: {
+            $0.timeoutIntervalForRequest = 3
+        }
+        defer { rig.stop() }
+        let elapsed = try await Self.elapsed {
+            let request = URLRequest(rig.url("/"), method: "PUT")
+            let (data, _) = try await rig.session.upload(for: request, from: Data(count: Int(16 * size)))
+            #expect(data == Data("done".utf8))
+        }
+        #expect(elapsed > .seconds(3))
+    }
+
     @Test("Every byte received starts the idle time-out anew")
     func resetByBytes() async throws {
         let trickle = (0..<32).flatMap { _ in [LoopbackServer.Step.bytes("x"), .pause(.milliseconds(100))] }

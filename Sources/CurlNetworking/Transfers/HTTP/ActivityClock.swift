@@ -24,9 +24,9 @@ struct ActivityClock {
         self.holds = holds
     }
 
-    /// Whether bytes have arrived since, on a connection that only this transfer uses.
-    mutating func noteArrival(at socket: Int32?, now: MonotonicTime) -> Bool {
-        guard let age = socket.flatMap(TCPSocket.timeSinceArrival) else { return false }
+    /// Whether the system has received or sent bytes since, on a connection that only this transfer uses.
+    mutating func noteTraffic(at socket: Int32?, now: MonotonicTime) -> Bool {
+        guard let age = socket.flatMap(TCPSocket.timeSinceTraffic) else { return false }
         guard age + TCPSocket.tick < now - last else { return false }
         last = now + (.zero - age)
         return true

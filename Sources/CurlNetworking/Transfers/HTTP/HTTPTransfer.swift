@@ -135,8 +135,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
         }
     }
 
-    /// libcurl may still be sending bytes that it was given long ago, and doesn't report incomplete lines. A request that waits for room on
-    /// the connections has no server that could be silent.
+    /// libcurl and the system may still be sending what they were given long ago, and libcurl doesn't report incomplete lines. A request
+    /// that waits for room on the connections has no server that could be silent.
     func restartIdleClockIfMoved() -> Bool {
         guard let easy else { return false }
         if easy.phase == .resolving, easy.lacksRoom {
@@ -150,7 +150,7 @@ final class HTTPTransfer: Transfer, TransferHandler {
             return true
         }
         guard [.sending, .receiving].contains(easy.phase), speaksHTTP1(easy) else { return false }
-        return clock.noteArrival(at: easy.connectedSocket, now: loop.now)
+        return clock.noteTraffic(at: easy.connectedSocket, now: loop.now)
     }
 
     private func noteMoved(by easy: EasyHandle) {
