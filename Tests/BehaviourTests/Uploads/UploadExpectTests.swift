@@ -65,6 +65,26 @@ struct UploadExpectTests {
         #expect(try await delegate.completion() == nil)
     }
 
+    // libcurl waits a second for the 100.
+    @Test("A 417 that comes only when a stream's body has begun is the response, though the stream can't begin again")
+    func lateRefusal() async throws {
+        let directory = try TemporaryDirectory()
+        let source = try BlockingStream(in: directory)
+        let rig = try Rig(answering: .atHead) { _ in
+            .raw([.receive(upTo: 8) { _ in [.bytes("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n")] }])
+        }
+        defer { rig.stop() }
+        var request = request(rig.url("/"))
+        request.httpBody = nil
+        request.httpBodyStream = source.stream
+        try source.write(Data("the body".utf8))
+        let result = await rig.session.load(request)
+        #expect(result.error == nil)
+        #expect(result.response?.statusCode == 417)
+        #expect(rig.server.requestCount == 1)
+        try source.finish()
+    }
+
     @Test("A stream of which nothing was sent is sent to where a redirect leads")
     func redirectedStream() async throws {
         let rig = try Rig(answering: .atHead) { request in

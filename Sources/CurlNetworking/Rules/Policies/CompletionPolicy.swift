@@ -47,6 +47,8 @@ enum CompletionPolicy {
         if failure.code == .abortedByCallback {
             return [407, 417].contains(head.status) ? nil : .brokenOff
         }
+        // libcurl 8.21 rewinds the body for that before it has passed on all of the head, and gives up if it can't.
+        if failure.code == .sendFailRewind, head.status == 417 { return nil }
         let endsUpload = failure.isUnexplainedSendError && circumstances.requestBody == .sent
         if circumstances.quirks.failsAnsweredUploads, endsUpload, isEndedByHTTP2(head) { return nil }
         // A server that refuses an upload needn't read it. libcurl found the stream closed, and may have lost a body: the status counts.

@@ -46,6 +46,13 @@ struct CompletionPolicyTests {
         #expect(code(.abortedByCallback, after: nil) == .abortedByCallback)
     }
 
+    @Test("A transfer has its response if libcurl couldn't rewind the body to send a refused request again")
+    func unrepeatable() {
+        #expect(code(.sendFailRewind, after: head(417, length: "9")) == nil)
+        #expect(code(.sendFailRewind, after: head(length: "9")) == .sendFailRewind)
+        #expect(code(.sendFailRewind, after: nil) == .sendFailRewind)
+    }
+
     @Test("A transfer has its response if the server switched protocols and said nothing more")
     func switched() {
         #expect(code(.gotNothing, after: head(101)) == nil)
