@@ -20,7 +20,7 @@ struct StreamConnectionTests {
         await rig.owner.loop.perform {
             for _ in 0..<count {
                 let writer = StreamWriter.handler { error in if error == nil { written.update { $0 += 1 } } }
-                rig.port.add(.write(Data("x".utf8), timeout: nil, writer), for: rig.owner, isSuspended: false)
+                rig.port.add(.write(Data("x".utf8), timeout: nil, writer), for: rig.owner, waitsForLoop: false)
             }
             // After all of those, in the same round.
             rig.owner.submit { sent.update { $0 = rig.sentCount } }
@@ -43,11 +43,11 @@ struct StreamConnectionTests {
         let left = Data(count: 32 << 20)
         let rig = try ConnectionRig(#require(URL(string: "http://127.0.0.1:\(server.port)/")), leaving: left)
         try await rig.isOpen.wait()
-        await rig.owner.loop.perform { rig.port.add(.closeWrite, for: rig.owner, isSuspended: false) }
+        await rig.owner.loop.perform { rig.port.add(.closeWrite, for: rig.owner, waitsForLoop: false) }
         reads.open()
         try await server.isOver.wait()
         #expect(received.value == left.count)
-        await rig.owner.loop.perform { rig.port.add(.closeRead, for: rig.owner, isSuspended: false) }
+        await rig.owner.loop.perform { rig.port.add(.closeRead, for: rig.owner, waitsForLoop: false) }
         try await rig.ending.wait { $0 != nil }
         #expect(rig.ending.value == .finished(nil))
         await rig.close()
@@ -77,14 +77,14 @@ struct StreamConnectionTests {
         let writer = StreamWriter.handler { error in
             results.update { $0.append(error == nil ? "written" : "not written") }
         }
-        rig.port.add(.write(Data(count: 64 << 20), timeout: nil, writer), for: rig.owner, isSuspended: false)
+        rig.port.add(.write(Data(count: 64 << 20), timeout: nil, writer), for: rig.owner, waitsForLoop: false)
         await rig.owner.loop.perform {}
         rig.owner.holdBack()
         let reader = StreamReader.handler { data, _, error in
             let text = String(decoding: data ?? Data(), as: UTF8.self)
             results.update { $0.append("\(text) \(error == nil)") }
         }
-        rig.port.add(.read(minimum: 10, maximum: 20, timeout: nil, reader), for: rig.owner, isSuspended: false)
+        rig.port.add(.read(minimum: 10, maximum: 20, timeout: nil, reader), for: rig.owner, waitsForLoop: false)
         goesOn.open()
         try await rig.ending.wait { $0 == .finished(.networkConnectionLost) }
         // What the task does then.

@@ -62,14 +62,14 @@ struct StreamPortTests {
             let text = error == nil ? String(decoding: data ?? Data(), as: UTF8.self) : "failed"
             results.update { $0.append("\(name) \(text)\(isAtEnd ? " end" : "")") }
         }
-        port.add(.read(minimum: minimum, maximum: maximum, timeout: nil, reader), for: owner, isSuspended: isSuspended)
+        port.add(.read(minimum: minimum, maximum: maximum, timeout: nil, reader), for: owner, waitsForLoop: isSuspended)
     }
 
     private func write(_ name: String, _ data: Data, isSuspended: Bool = false) {
         let writer = StreamWriter.handler { [results] error in
             results.update { $0.append("\(name) \(error == nil ? "written" : "failed")") }
         }
-        port.add(.write(data, timeout: nil, writer), for: owner, isSuspended: isSuspended)
+        port.add(.write(data, timeout: nil, writer), for: owner, waitsForLoop: isSuspended)
     }
 
     /// What the carrier does once the socket takes more: writes what the port has left, and says so.
@@ -166,7 +166,7 @@ struct StreamPortTests {
         // The loop doesn't get to it before all have been asked for.
         let asked = DispatchSemaphore(value: 0)
         owner.loop.submit { asked.wait() }
-        port.add(operation, for: owner, isSuspended: false)
+        port.add(operation, for: owner, waitsForLoop: false)
         pair.write("plain")
         write("a", Data("plain".utf8))
         read("b", 1, 10)
@@ -215,7 +215,7 @@ struct StreamPortTests {
             let reader = StreamReader.handler { [results] _, _, error in
                 results.update { $0.append(error == nil ? "read" : "failed") }
             }
-            port.add(.read(minimum: 1, maximum: 9, timeout: nil, reader), for: owner, isSuspended: false)
+            port.add(.read(minimum: 1, maximum: 9, timeout: nil, reader), for: owner, waitsForLoop: false)
         }
         isDropped.signal()
         await owner.loop.perform {}

@@ -286,6 +286,29 @@ struct StreamTaskTests {
         #expect(recorder.events == [.readClosed, .writeClosed, .completed(.cancelled)])
     }
 
+    @Test("A write after cancel isn't carried out, although the loop hasn't cancelled the task yet")
+    func writeAfterCancel() async throws {
+        let server = try LoopbackServer.echo()
+        defer { server.stop() }
+        let recorder = StreamRecorder()
+        let session = URLSession.forTest(delegate: recorder) { $0.curl.runsTasksOnEventLoop = true }
+        defer { session.invalidateAndCancel() }
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write("a")
+        #expect(try await task.text(1) == "a")
+        let codes = Watched<[URLError.Code?]>([])
+        // On the loop, which has to wait for the end of this.
+        await withTaskExecutorPreference(session.taskExecutor) {
+            task.cancel()
+            task.write(Data("b".utf8), timeout: 0) { error in
+                codes.update { $0.append((error as? URLError)?.code) }
+            }
+        }
+        #expect(try await recorder.completion()?.code == .cancelled)
+        #expect(codes.value == [.cancelled])
+    }
+
     @Test("A write from the handler of a read that cancel failed is answered before the task completes")
     func operationsOfHandlers() async throws {
         let rig = try StreamTaskRig()

@@ -331,6 +331,26 @@ struct WebSocketEndTests {
         try await server.waitUntilNoConnections()
     }
 
+    @Test("A message after cancel isn't sent, although the loop hasn't cancelled the task yet")
+    func sendAfterCancel() async throws {
+        let frames = Watched<[Frame]>([])
+        let rig = try WebSocketRig(configure: { $0.curl.runsTasksOnEventLoop = true }) { event in
+            if case .received(let frame) = event { frames.update { $0.append(frame) } }
+            return []
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        // On the loop, which has to wait for the end of this.
+        await withTaskExecutorPreference(rig.session.taskExecutor) {
+            task.cancel()
+            task.send(.string("late")) { delegate.note(($0 as? URLError)?.code == .cancelled ? "failed" : "sent") }
+        }
+        #expect(try await delegate.completion() == [.opened(nil), .noted("failed"), .completed(.cancelled)])
+        try await frames.wait { $0.last?.closeCode == 1001 }
+        #expect(frames.value.count == 1)
+    }
+
     @Test("Closing before the web socket is open cancels the task")
     func closeEarly() async throws {
         let server = try LoopbackServer { _ in .raw([.never]) }

@@ -52,13 +52,16 @@ extension StatefulTaskEngine {
     /// Cancels the task, and discards messages that its owner hasn't received.
     func discard(_ task: URLSessionTask) {
         var discarded = Mailbox.Discarded()
+        var webSocket: WebSocketExchange?
         act(for: task) { state in
             let isCancelled = state.machine.cancel(.discardingBody)
+            webSocket = state.consumer.webSocket
             // Now, before the loop learns of this and can release them.
             if isCancelled || state.machine.stage == .finished { discarded = state.mailbox.discard() }
             return isCancelled
         }
         if discarded.schedules { scheduleDelivery() }
+        webSocket?.cancelled()
         // Released outside the lock.
         withExtendedLifetime(discarded) {}
     }

@@ -16,12 +16,13 @@ extension TaskHandle: StreamOwner {
     /// Adds an operation of a stream task. Any thread. If the task is about to complete, its completion waits until the caller has been
     /// answered.
     func add(_ operation: StreamPort.Operation) {
-        let (port, isSuspended, isEnding) = shared.withLock { shared in
+        let (port, waitsForLoop, isEnding) = shared.withLock { shared in
             let isEnding = shared.isEnding
             if isEnding { shared.mailbox.holdCompletion() }
-            return (shared.consumer.port, shared.machine.isSuspended, isEnding)
+            let waitsForLoop = shared.machine.isSuspended || shared.machine.cancellation != nil
+            return (shared.consumer.port, waitsForLoop, isEnding)
         }
-        port?.add(operation, for: self, isSuspended: isSuspended)
+        port?.add(operation, for: self, waitsForLoop: waitsForLoop)
         guard isEnding else { return }
         // The loop takes the operation before it gets to this.
         submit { self.updateOnLoop { $0.mailbox.releaseCompletion() } }

@@ -90,11 +90,12 @@ final class StreamPort: @unchecked Sendable {
         queue = Queue(writes: writes)
     }
 
-    /// Notes an operation. Any thread; operations are carried out in the order of the calls. Those of a suspended task wait for the loop,
-    /// which may not know of the suspension yet.
-    func add(_ operation: Operation, for owner: any StreamOwner, isSuspended: Bool) {
+    /// Notes an operation. Any thread; operations are carried out in the order of the calls.
+    ///
+    /// - Parameter waitsForLoop: Whether the task is suspended or cancelled, of which the loop may not know yet.
+    func add(_ operation: Operation, for owner: any StreamOwner, waitsForLoop: Bool) {
         let answer = inbox.withLock { inbox in
-            if isSuspended { inbox.lend((nil, nil)) }
+            if waitsForLoop { inbox.lend((nil, nil)) }
             return inbox.add(operation, for: owner)
         }
         if let answer { return answer() }

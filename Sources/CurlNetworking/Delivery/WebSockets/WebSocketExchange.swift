@@ -79,6 +79,8 @@ final class WebSocketExchange: Sendable {
         var unfinished: [Waiter<Void>] = []
         /// Set if the program wants to close, once everything before that is sent.
         var closing: WebSocketClosing?
+        /// Whether the program has cancelled the task, of which the connection may not know yet.
+        var isCancelled = false
 
         // The end
         var closeCode: Int?
@@ -107,7 +109,7 @@ final class WebSocketExchange: Sendable {
         ) -> Acceptance {
             let waiter = Waiter(number: makeNumber(), isHandler: isHandler, resume: resume)
             if let error { return .refused(WebSocketExchange.hand(.failure(error), to: waiter, owner)) }
-            if closing != nil {
+            if closing != nil || isCancelled {
                 // Earlier ones get their results first.
                 unfinished.append(waiter)
                 return .refused(nil)
@@ -269,6 +271,11 @@ final class WebSocketExchange: Sendable {
         owner?.releaseMessages()
         owner?.webSocketExchangeChanged()
         return true
+    }
+
+    /// The program has cancelled the task: nothing that it sends from now on reaches the server.
+    func cancelled() {
+        state.withLock { $0.isCancelled = true }
     }
 
     /// The program has suspended or resumed the task.

@@ -90,6 +90,22 @@ struct WebSocketExchangeTests {
         #expect(exchange.takeSend() == nil)
     }
 
+    @Test("A message that is sent after cancel isn't for the connection, and fails with the task")
+    func sendAfterCancel() {
+        let owner = Owner()
+        open(owner)
+        exchange.cancelled()
+        exchange.send(.text("a"), isHandler: true) { [results] result in
+            if case .failure = result { results.update { $0.append("failed") } }
+        }
+        #expect(exchange.takeSend() == nil)
+        owner.deliver()
+        #expect(results.value.isEmpty)
+        exchange.end(URLError(.cancelled), isCancelled: true) { $0() }
+        owner.deliver()
+        #expect(results.value == ["failed"])
+    }
+
     @Test("A message that is larger than the bound comes alone")
     func large() {
         let owner = Owner()
