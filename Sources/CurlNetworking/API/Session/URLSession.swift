@@ -71,14 +71,14 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             copy,
             settings: SessionSettings(copy),
             delegate: delegate,
-            delegateQueue: queue ?? makeDelegateQueue()
+            delegateQueue: queue
         )
     }
 
     private init(shared configuration: URLSessionConfiguration) {
         CurlLibrary.ignoreBrokenPipeSignal()
         let settings = SessionSettings(configuration, consultsRegisteredProtocols: true)
-        core = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: Self.makeDelegateQueue())
+        core = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: nil)
         super.init()
         core.represent(by: self)
     }
@@ -91,12 +91,6 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
 
     deinit {
         core.sessionWasDropped()
-    }
-
-    private static func makeDelegateQueue() -> OperationQueue {
-        let queue = OperationQueue()
-        queue.maxConcurrentOperationCount = 1
-        return queue
     }
 
     /// Returns the session itself: sessions have an identity and can't be copied.
