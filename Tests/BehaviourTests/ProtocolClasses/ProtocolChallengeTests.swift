@@ -204,6 +204,28 @@ struct ProtocolChallengeTests {
         #expect(delegate.challenges.value.isEmpty)
     }
 
+    @Test("A class that doesn't wait for the answer to its challenge isn't held up, and gets none after the end")
+    func notWaitedFor() async throws {
+        let answers = Watched<[String]>([])
+        let loads = Watched<MockProtocol?>(nil)
+        let network = MockNetwork { load in
+            loads.update { $0 = load }
+            load.client?.urlProtocol(load, didReceive: Self.challenge(load, answers))
+        }
+        let delegate = DecidingDelegate(onChallenge: { _ in })
+        let session = network.session(delegate: delegate)
+        defer { session.invalidateAndCancel() }
+        let task = session.dataTask(with: network.url())
+        task.resume()
+        let challenge = try await delegate.challenge(number: 1)
+        try #require(loads.value).answer("without")
+        #expect(try await delegate.completion(of: task) == nil)
+        #expect(delegate.body(of: task) == Data("without".utf8))
+        challenge.answer(.useCredential, Self.credential)
+        try await network.stops.wait { $0 == 1 }
+        #expect(answers.value.isEmpty)
+    }
+
     @Test("The idle time-out stands still until the answer, and the task can be cancelled")
     func waiting() async throws {
         let network = Self.network(Watched([]))
