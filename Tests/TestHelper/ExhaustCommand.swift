@@ -3,13 +3,15 @@ import Foundation
 import Glibc
 
 /// `exhaust [URL] URL`: loads the first, if there are two, uses up all descriptors and loads the last. Says what came of that, gives the
-/// descriptors back, and says what comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT".
+/// descriptors back, and says what comes of it then: "STATUS BYTES", or "CODE ERRNO TEXT". A protocol class loads "mock:".
 enum ExhaustCommand {
     static func run(_ arguments: [String]) async {
         let urls = arguments.compactMap { URL(string: $0) }
         guard let last = urls.last else { return Parent.say("exhaust [URL] URL") }
         // Its event loop is made with it.
-        let early = urls.count > 1 ? URLSession(configuration: .ephemeral) : nil
+        let configuration = URLSessionConfiguration.ephemeral
+        if last.scheme == "mock" { configuration.protocolClasses = [Mock.self] }
+        let early = urls.count > 1 ? URLSession(configuration: configuration) : nil
         for url in urls.dropLast() { _ = try? await early?.data(from: url) }
         await letDispatchLook()
         var limit = rlimit(rlim_cur: 256, rlim_max: 256)
@@ -21,9 +23,20 @@ enum ExhaustCommand {
             descriptors.append(descriptor)
         }
         let session = early ?? URLSession(configuration: .ephemeral)
-        await load(last, in: session)
+        // Before Dispatch looks again.
+        await load(last, in: session, timeout: last.scheme == "mock" ? 0.1 : 60)
         for descriptor in descriptors { close(descriptor) }
         await load(last, in: session)
+    }
+
+    private final class Mock: URLProtocol, @unchecked Sendable {
+        // @unchecked: stores nothing.
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "mock" }
+
+        override func startLoading() {
+            client?.urlProtocol(self, didLoad: Data("hello".utf8))
+            client?.urlProtocolDidFinishLoading(self)
+        }
     }
 
     /// Dispatch takes its own descriptors when it is first used, and opens a file for each of its busy threads then and every second. If it
@@ -37,9 +50,11 @@ enum ExhaustCommand {
         }
     }
 
-    private static func load(_ url: URL, in session: URLSession) async {
+    private static func load(_ url: URL, in session: URLSession, timeout: TimeInterval = 60) async {
+        var request = URLRequest(url: url)
+        request.timeoutInterval = timeout
         do {
-            let (data, response) = try await session.data(from: url)
+            let (data, response) = try await session.data(for: request)
             Parent.say("\((response as? HTTPURLResponse)?.statusCode ?? 0) \(data.count)")
         } catch {
             let error = error as NSError

@@ -44,6 +44,14 @@ struct ErrorTests {
         #expect(lines == ["\(code) \(EMFILE) No socket could be opened: Too many open files.", "200 5"])
     }
 
+    @Test("A protocol class whose thread can't get descriptors loads nothing, and goes on when the lack is over")
+    func lackOfDescriptorsForProtocol() async throws {
+        let helper = try ChildProcess([TestHelper.path(), "exhaust", "data:,x", "mock:x"])
+        let lines = await helper.remainingLines()
+        #expect(lines.first?.hasPrefix("\(URLError.Code.timedOut.rawValue) ") == true)
+        #expect(lines.dropFirst() == ["0 5"])
+    }
+
     @Test("A lack of descriptors is named in the error even if it keeps the first event loop from being created")
     func lackOfDescriptorsForLoop() async throws {
         let server = try LoopbackServer { _ in .text("hello") }

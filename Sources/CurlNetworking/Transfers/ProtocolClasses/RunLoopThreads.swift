@@ -1,5 +1,7 @@
+import CurlTransport
 import Dispatch
 import Foundation
+import Glibc
 import CurlNetworkingLocks
 
 /// The threads on which one protocol class's objects load. Each runs its run loop, so that timers and streams that an object schedules
@@ -262,6 +264,21 @@ final class RunLoopThread: @unchecked Sendable {
         self.threads = threads
     }
 
+    /// Whether the process has as many descriptors left as a run loop takes. Foundation traps if it can't get them.
+    private static var hasDescriptors: Bool {
+        var probes: [Int32] = []
+        defer { for probe in probes { close(probe) } }
+        while probes.count < 4 {
+            let probe = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            guard probe >= 0 else { return !SystemError.current.isShortage }
+            probes.append(probe)
+        }
+        return true
+    }
+
+    /// How soon a thread without descriptors looks for them again, in seconds.
+    private static let shortageInterval: TimeInterval = 0.02
+
     // MARK: - Any thread
 
     func start() {
@@ -291,6 +308,8 @@ final class RunLoopThread: @unchecked Sendable {
     // MARK: - On the thread itself
 
     private func main() {
+        // The tasks' time-outs limit this.
+        while !Self.hasDescriptors { Thread.sleep(forTimeInterval: Self.shortageInterval) }
         let runLoop = RunLoop.current
         // A run loop with no sources doesn't wait.
         let timer = Timer(timeInterval: 1e9, repeats: true) { _ in }
