@@ -4,7 +4,9 @@ import Foundation
 ///
 /// Every method has a default implementation, and is called on the session's ``URLSession/delegateQueue`` unless documented otherwise.
 /// Questions have two forms, with a completion handler or async, of which a delegate implements one; calling the other one, as a delegate
-/// that forwards its questions may do, calls that. The async form isn't called on the delegate queue. Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
+/// that forwards its questions may do, calls that. The async form isn't called on the delegate queue.
+///
+/// Source: <https://developer.apple.com/documentation/foundation/urlsessiondelegate>
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
     /// Tells the delegate that the session has become invalid; its last message. `error` is nil if the program invalidated it.
     func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?)
