@@ -15,7 +15,7 @@ package struct CurlQuirks: Sendable, Equatable {
     package var forgetsHTTP2Input: Bool
 
     /// Resets the HTTP/2 stream of a transfer that leaves before its end, but keeps the frame until it next sends something on that
-    /// connection; see `HeldResets`. Seen with 7.88.1, whose 7.88.0 began to gather small frames; gone since the buffers changed in 8.1.
+    /// connection; see `HeldResets`. Since 7.88, which began to gather small frames; seen with 7.88.1 and 8.14.1, not with 8.21.
     var holdsResetsBack: Bool
 
     /// Shares a plaintext HTTP/2 connection only after its first response. If none ever arrives, the connection is useless, yet other
@@ -83,7 +83,7 @@ package struct CurlQuirks: Sendable, Equatable {
     package init(version: CurlVersion) {
         restartsPriorKnowledge = version >= CurlVersion(7, 88) && version < CurlVersion(8, 0)
         forgetsHTTP2Input = version < CurlVersion(8, 1)
-        holdsResetsBack = version >= CurlVersion(7, 88) && version < CurlVersion(8, 1)
+        holdsResetsBack = version >= CurlVersion(7, 88) && version < CurlVersion(8, 21)
         sharesPriorKnowledgeWhenAnswered = version >= CurlVersion(8, 0)
         forgetsWaiting = version >= CurlVersion(8, 0)
         failsAnsweredUploads = version >= CurlVersion(8, 0)

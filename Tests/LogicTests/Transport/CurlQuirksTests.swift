@@ -32,15 +32,15 @@ struct CurlQuirksTests {
             CurlVersion(8, 1),
             [
                 "blamesMemoryForLongLines", "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads",
-                "forgetsNextAddress", "forgetsWaiting", "keepsTLSSessionsPerHandle", "leaksPausedBytes",
-                "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
+                "forgetsNextAddress", "forgetsWaiting", "holdsResetsBack", "keepsTLSSessionsPerHandle",
+                "leaksPausedBytes", "looksThroughConnections", "missesFTPEvents", "restartsContinueWait",
                 "sharesPriorKnowledgeWhenAnswered",
             ]
         ),
         (
             CurlVersion(8, 14, 1),
             [
-                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting",
+                "breaksHTTP2Silently", "dropsLargeFields", "failsAnsweredUploads", "forgetsWaiting", "holdsResetsBack",
                 "looksThroughConnections", "sharesPriorKnowledgeWhenAnswered", "spinsWhilePaused",
             ]
         ),
