@@ -122,8 +122,8 @@ extension HopMetrics {
         return date(statistics?.requestStarted).map { max($0, connectEnd ?? $0) }
     }
 
-    /// If libcurl doesn't report it, a request without a body ends at its start, and one with a body when its last byte was handed over. libcurl
-    /// notes it when it next looks at the transfer, which may have its answer by then (seen with 8.14).
+    /// If libcurl doesn't report it, a request without a body ends at its start, and one with a body when its last byte was handed over.
+    /// libcurl notes it when it next looks at the transfer, which may have its answer by then (seen with 8.14).
     var requestEnd: Date? {
         guard let requestStart, let sent = date(statistics?.requestSent) ?? bodySent else { return self.requestStart }
         return max(requestStart, min(sent, responseStart ?? sent))

@@ -60,33 +60,21 @@ package struct FTPOptions: EasyOptions, Sendable {
     /// Whether the transfer fetches a file, byte for byte: the length of a listing, or of text whose line breaks are converted, isn't known
     /// beforehand.
     package var isOfFile: Bool {
-        var location = location.lowercased()
-        if let type = location.firstRange(of: ";type=") {
-            if ["a", "d"].contains(location[type.upperBound...]) { return false }
-            location.removeSubrange(type.lowerBound...)
-        }
-        return Self.endsInName(location)
+        let path = FTPPath(Substring(location.lowercased()))
+        return path.type != "a" && path.type != "d" && path.endsInName
     }
 
     /// The URL of the same folder, with a slash at its end, if `url` asks for a folder's names without one (RFC 1738 §3.2.2): for that,
     /// libcurl would list the folder above. nil for all other URLs.
     var urlOfListing: String? {
-        let location = location
-        guard let type = location.firstRange(of: ";type="),
-            location[type.upperBound...].lowercased().hasPrefix("d"),
-            Self.endsInName(location[..<type.lowerBound].lowercased())
-        else { return nil }
-        return "\(url[..<type.lowerBound])/\(url[type.lowerBound...])"
+        let path = FTPPath(location)
+        guard path.listsNames, path.endsInName else { return nil }
+        return "\(url[..<path.name.endIndex])/\(url[path.name.endIndex...])"
     }
 
     /// The URL's host and path.
     private var location: Substring {
         url.dropFirst(isSecure ? 7 : 6).prefix { !"?#".contains($0) }
-    }
-
-    /// Whether the path of this location, in lower case, ends in what libcurl takes for a file's name.
-    private static func endsInName(_ location: String) -> Bool {
-        location.contains("/") && !location.hasSuffix("/") && !location.hasSuffix("%2f")
     }
 
     /// The HTTP proxy that libcurl asks instead of the server; nil if there is none.

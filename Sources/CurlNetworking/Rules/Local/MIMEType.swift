@@ -1,3 +1,4 @@
+import CurlTransport
 import Foundation
 
 /// Media types by file name extension (RFC 6838), for responses whose server, if there is one, doesn't name any.
@@ -12,11 +13,9 @@ enum MIMEType {
 
     /// The type of what an FTP URL names. A listing is text; a type code (RFC 1738 §3.2.2) is no part of a file's name.
     static func guess(forFTP url: URL) -> String {
-        let path = url.path(percentEncoded: true)
-        let code = path.range(of: ";type=", options: .literal)
-        let name = path[..<(code?.lowerBound ?? path.endIndex)].lowercased()
-        let listsNames = code.map { path[$0.upperBound...].lowercased().hasPrefix("d") } ?? false
-        guard !listsNames, !name.isEmpty, !name.hasSuffix("/"), !name.hasSuffix("%2f") else { return "text/plain" }
+        let path = FTPPath(Substring(url.path(percentEncoded: true)))
+        guard !path.listsNames, path.endsInName else { return "text/plain" }
+        let name = String(path.name)
         return guess(forPath: name.removingPercentEncoding ?? name)
     }
 
