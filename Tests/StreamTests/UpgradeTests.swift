@@ -262,15 +262,17 @@ struct UpgradeTests {
         output.close()
     }
 
+    private func secureRig(_ server: SwitchingServer) async throws -> StreamRig {
+        let nginx = try TLSNginx.shared()
+        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
+        return try await StreamRig(request(url)) { .trusting(nginx, delegate: $0) }
+    }
+
     @Test("An upgrade over https goes both ways within TLS, and its connection can't be captured")
     func https() async throws {
-        let nginx = try TLSNginx.shared()
-        let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
+        let server = try SwitchingServer(TLSNginx.shared().site, upgrades: true, overTLS: true)
         defer { server.stop() }
-        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        let rig = try await StreamRig(request(url)) { recorder in
-            .trusting(nginx, delegate: recorder)
-        }
+        let rig = try await secureRig(server)
         defer { rig.stop() }
         let (task, recorder) = (rig.task, rig.recorder)
         #expect(recorder.record.value.challenges == [NSURLAuthenticationMethodServerTrust])
@@ -282,13 +284,9 @@ struct UpgradeTests {
 
     @Test("A server that closes an upgrade's connection over https without ending TLS is an error")
     func truncation() async throws {
-        let nginx = try TLSNginx.shared()
-        let server = try SwitchingServer(nginx.site, upgrades: true, overTLS: true)
+        let server = try SwitchingServer(TLSNginx.shared().site, upgrades: true, overTLS: true)
         defer { server.stop() }
-        let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        let rig = try await StreamRig(request(url)) { recorder in
-            .trusting(nginx, delegate: recorder)
-        }
+        let rig = try await secureRig(server)
         defer { rig.stop() }
         try await rig.task.write("drop\n")
         #expect(try await rig.task.line() == "plain: drop")

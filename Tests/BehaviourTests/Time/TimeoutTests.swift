@@ -78,17 +78,22 @@ struct TimeoutTests {
         let trickle = (0..<13).flatMap { _ in
             [LoopbackServer.Step.stopReading, .pause(.milliseconds(250)), .resumeReading, .pause(.milliseconds(5))]
         }
+        try await Self.upload(160 << 20, takenIn: trickle)
+    }
+
+    /// Uploads as many bytes, which the server takes in longer than the time-out of three seconds.
+    private static func upload(_ count: Int, takenIn steps: [LoopbackServer.Step]) async throws {
         var options = LoopbackServer.Options()
         options.bodyLimit = 0
         let rig = try Rig(answering: .atHead, options: options) { _ in
-            .text("done").after(trickle + [.waitForBody])
+            .text("done").after(steps + [.waitForBody])
         } configure: {
             $0.timeoutIntervalForRequest = 3
         }
         defer { rig.stop() }
         let elapsed = try await Self.elapsed {
             let request = URLRequest(rig.url("/"), method: "PUT")
-            let (data, _) = try await rig.session.upload(for: request, from: Data(count: 160 << 20))
+            let (data, _) = try await rig.session.upload(for: request, from: Data(count: count))
             #expect(data == Data("done".utf8))
         }
         #expect(elapsed > .seconds(3))
@@ -104,20 +109,7 @@ struct TimeoutTests {
                 .receive(upTo: count * size) { _ in [] },
             ]
         }
-        var options = LoopbackServer.Options()
-        options.bodyLimit = 0
-        let rig = try Rig(answering: .atHead, options: options) { _ in
-            .text("done").after(trickle + [.waitForBody])
-        } configure: {
-            $0.timeoutIntervalForRequest = 3
-        }
-        defer { rig.stop() }
-        let elapsed = try await Self.elapsed {
-            let request = URLRequest(rig.url("/"), method: "PUT")
-            let (data, _) = try await rig.session.upload(for: request, from: Data(count: Int(16 * size)))
-            #expect(data == Data("done".utf8))
-        }
-        #expect(elapsed > .seconds(3))
+        try await Self.upload(Int(16 * size), takenIn: trickle)
     }
 
     @Test("Every byte received starts the idle time-out anew")

@@ -124,20 +124,7 @@ struct AsyncFormTests {
         let task = session.dataTask(with: url)
         let request = try Sample.request("http://example.com/next")
         let response = try #require(HTTPURLResponse(url: url, statusCode: 302, httpVersion: nil, headerFields: nil))
-        let challenge = URLAuthenticationChallenge(
-            protectionSpace: URLProtectionSpace(
-                host: "example.com",
-                port: 80,
-                protocol: "http",
-                realm: nil,
-                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
-            ),
-            proposedCredential: nil,
-            previousFailureCount: 0,
-            failureResponse: nil,
-            error: nil,
-            sender: ChallengeSender { _ in }
-        )
+        let challenge = Sample.challenge()
         let proposal = CachedURLResponse(response: response, data: Data())
         return [
             await object.urlSession(session, didReceive: challenge).0 == .cancelAuthenticationChallenge,

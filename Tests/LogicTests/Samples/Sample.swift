@@ -21,6 +21,24 @@ enum Sample {
         return request
     }
 
+    /// Asks for a password of http://example.com/; answers go nowhere.
+    static func challenge() -> URLAuthenticationChallenge {
+        URLAuthenticationChallenge(
+            protectionSpace: URLProtectionSpace(
+                host: "example.com",
+                port: 80,
+                protocol: "http",
+                realm: nil,
+                authenticationMethod: NSURLAuthenticationMethodHTTPBasic
+            ),
+            proposedCredential: nil,
+            previousFailureCount: 0,
+            failureResponse: nil,
+            error: nil,
+            sender: ChallengeSender { _ in }
+        )
+    }
+
     static func head(_ status: Int, _ fields: KeyValuePairs<String, String> = [:]) -> ResponseHead {
         ResponseHead(
             version: "HTTP/1.1",

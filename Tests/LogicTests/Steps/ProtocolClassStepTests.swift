@@ -23,20 +23,7 @@ struct ProtocolClassStepTests {
         return rig
     }
 
-    private static let challenge = URLAuthenticationChallenge(
-        protectionSpace: URLProtectionSpace(
-            host: "example.com",
-            port: 80,
-            protocol: "http",
-            realm: nil,
-            authenticationMethod: NSURLAuthenticationMethodHTTPBasic
-        ),
-        proposedCredential: nil,
-        previousFailureCount: 0,
-        failureResponse: nil,
-        error: nil,
-        sender: ChallengeSender { _ in }
-    )
+    private static let challenge = Sample.challenge()
 
     @Test("A request is offered to the session's classes once")
     func offered() {
