@@ -453,7 +453,7 @@ package final class Channel: TransferHandler {
         // TLS renegotiation has to receive before it can send: with edge triggering, a socket that has room throughout is reported only
         // once.
         if case .blocked = sending { interest.formUnion(isPlain ? .write : [.read, .write, .edge]) }
-        if interest.isEmpty { loop.unwatch(descriptor) } else { multi.watch(descriptor, for: interest) }
+        if interest.isEmpty { loop.unwatch(descriptor) } else { multi.sockets.watch(descriptor, for: interest) }
     }
 
     // MARK: - TransferHandler: the connection is being made

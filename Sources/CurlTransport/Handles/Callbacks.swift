@@ -110,7 +110,7 @@ enum Callbacks {
     /// https://curl.se/libcurl/c/CURLMOPT_SOCKETFUNCTION.html
     static let socket: clibcurl_socket_function = { easy, socket, what, context, _ in
         // `easy` can be one of libcurl's internal handles.
-        multi(context).socketInterestChanged(socket, what, of: easy.flatMap { EasyHandle.of($0) })
+        multi(context).sockets.interestChanged(socket, what, of: easy.flatMap { EasyHandle.of($0) })
         return 0
     }
 

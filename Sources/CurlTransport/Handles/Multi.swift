@@ -14,7 +14,7 @@ package final class Multi {
     let quirks: CurlQuirks
     /// nil while it isn't needed.
     private var handle: MultiHandle?
-    private var id: UInt32 = 0
+    private(set) var id: UInt32 = 0
     private(set) var isClosed = false
 
     /// Unchecked, like the other such properties, for the reason given in `Deadline`.
@@ -33,11 +33,7 @@ package final class Multi {
     @exclusivity(unchecked) private var heldResets: HeldResets?
     /// Handles whose transfers ended while paused, and have been resumed.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
-    @exclusivity(unchecked) private var stranded = StrandedTransfers()
-    /// Transfers whose attempt to connect to an address has failed: see `CurlQuirks.forgetsNextAddress`.
-    private var betweenAddresses: [EasyHandle] = []
-    /// A socket of libcurl's own that the system refuses to watch.
-    private var unheard: Int32?
+    @exclusivity(unchecked) var missed = MissedSockets()
     private var idleClock: IdleClock
     private lazy var idleDeadline = Deadline { [unowned self] in closeIdleHandle() }
 
@@ -83,8 +79,7 @@ package final class Multi {
         loop.unregister(id)
         unsettled.removeAll()
         continued = []
-        stranded.removeAll()
-        betweenAddresses = []
+        missed.removeAll()
     }
 
     // MARK: - libcurl's handle
@@ -103,7 +98,7 @@ package final class Multi {
     private func closeHandle() {
         guard let open = handle else { return }
         loop.calls.within { open.close() }
-        (handle, unheard) = (nil, nil)
+        (handle, missed.unheard) = (nil, nil)
         idleClock.closed()
         timers.areDue = false
         loop.cancel(deadline)
@@ -194,7 +189,7 @@ package final class Multi {
         }
         running.add(easy)
         loop.transferCount += 1
-        watchUnheard(for: easy)
+        sockets.watchUnheard(for: easy)
         return easy
     }
 
@@ -210,10 +205,7 @@ package final class Multi {
     /// `result` is nil if the transfer's end wasn't reported.
     private func remove(_ easy: EasyHandle, _ result: TransferResult? = nil) {
         stalledInput?.left(easy, result, hasOthers: running.all.count > 1)
-        stranded.left(easy)
-        if let socket = running.starved.left(easy), socket == loop.current(socket.number) {
-            loop.unwatch(socket.number)
-        }
+        sockets.left(easy)
         if isOpenChannel(easy), let socket = easy.socket {
             channels[socket] = nil
             loop.unwatch(socket)
@@ -289,11 +281,7 @@ package final class Multi {
     func socketBecameReady(_ event: ReadySocket) {
         guard !isClosed else { return }
         if let channel = channels[event.socket] { return channel.becameReady(event.readiness) }
-        if let easy = running.starved.take(event.socket) {
-            loop.unwatch(event.socket)
-            easy.handler?.transferLostConnection()
-            return
-        }
+        if sockets.endsStarved(on: event.socket) { return }
         var action: Int32 = 0
         if event.readiness & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { action |= CURL_CSELECT_IN }
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
@@ -341,6 +329,9 @@ package final class Multi {
         if socket != CURL_SOCKET_BAD { recheck.looked() }
     }
 
+    /// The multi's part in `MissedSockets`.
+    var sockets: SocketWatch { SocketWatch(multi: self) }
+
     /// The multi's part in `HTTP2StalledInput`.
     var recheck: HTTP2Recheck { HTTP2Recheck(multi: self) }
 
@@ -382,8 +373,7 @@ package final class Multi {
         settleHandlers()
         finishTransfers()
         if isBroken { endAll() }
-        if !stranded.isEmpty { endStranded() }
-        if !betweenAddresses.isEmpty { tryNextAddresses() }
+        sockets.settle()
         if timers.areDue && !isClosed {
             timers.areDue = false
             runTimers()
@@ -403,7 +393,7 @@ package final class Multi {
         recheck.schedule()
     }
 
-    private func finishTransfers() {
+    func finishTransfers() {
         while let easy = continued.popLast() {
             if let result = easy.pausing?.takeResult() { finish(easy, result) }
         }
@@ -418,25 +408,13 @@ package final class Multi {
                 loop.becameIdle(idle.socket, idle.traffic, after: ObjectIdentifier(easy))
             }
             if !easy.opensChannel { handle?.noConnections?.replaceConnection(of: easy) }
-            if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
+            end(easy, result)
         }
     }
 
-    /// Called once libcurl has had a chance to continue them.
-    private func endStranded() {
-        runAll()
-        settleHandlers()
-        finishTransfers()
-        for (easy, result) in stranded.take() where easy.multi === self && !easy.hasResult {
-            if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
-        }
-    }
-
-    /// Makes libcurl continue, soon, with the transfers whose attempt to connect has failed.
-    private func tryNextAddresses() {
-        let transfers = betweenAddresses
-        betweenAddresses = []
-        for easy in transfers { lookAgain(at: easy) }
+    /// Called when the transfer is over; a paused one's handler hears of it once it is resumed.
+    func end(_ easy: EasyHandle, _ result: TransferResult) {
+        if easy.isPaused { easy.keep(result) } else { finish(easy, result) }
     }
 
     /// Makes libcurl look at this transfer soon, if it may, though nothing has happened to it. Outside of libcurl.
@@ -485,66 +463,7 @@ package final class Multi {
         scheduleSettling()
     }
 
-    /// Watches a channel's socket, which libcurl knows nothing about. Outside of libcurl.
-    func watch(_ socket: Int32, for interest: SocketInterest) {
-        guard !loop.watch(socket, for: interest, owner: id) else { return }
-        if let easy = running.all.first(where: { $0.socket == socket }) { strand(easy) }
-    }
-
-    /// Tries once more to watch the socket on which libcurl hears of names looked up, perhaps for `easy`.
-    private func watchUnheard(for easy: EasyHandle) {
-        guard let socket = unheard else { return }
-        loop.watch(socket, for: .read, owner: id) ? unheard = nil : strand(easy)
-    }
-
-    /// Called when the system refuses to watch the transfer's socket: it would get no more events, so it ends soon.
-    private func strand(_ easy: EasyHandle) {
-        stranded.add(easy, .unwatched)
-        scheduleSettling()
-    }
-
     // MARK: - Callbacks, within libcurl: record only
-
-    /// `easy` is the handle that caused the change, if it is one of ours. `socket` is negative if the connection is already gone.
-    func socketInterestChanged(_ socket: Int32, _ what: Int32, of easy: EasyHandle?) {
-        let isWanted = what != CURL_POLL_REMOVE && what != CURL_POLL_NONE
-        if stranded.note(easy, socket, isWanted: isWanted) { scheduleSettling() }
-        guard socket >= 0 else { return }
-        if socket == unheard { unheard = nil }
-        if isWanted { easy?.opened = loop.current(socket) }
-        if quirks.forgetsNextAddress, what == CURL_POLL_REMOVE, let easy, easy.phase == .connecting {
-            betweenAddresses.append(easy)
-            scheduleSettling()
-        }
-        _ = running.starved.take(socket)
-        let asker = easy.map { ObjectIdentifier($0) }
-        let isWatched =
-            switch what {
-            case CURL_POLL_IN: loop.watch(socket, for: .read, owner: id, by: asker)
-            case CURL_POLL_OUT: loop.watch(socket, for: .write, owner: id, by: asker)
-            case CURL_POLL_INOUT: loop.watch(socket, for: [.read, .write], owner: id, by: asker)
-            case CURL_POLL_REMOVE: unwatch(socket, of: easy)
-            default: true
-            }
-        if !isWatched { missed(socket, of: easy) }
-    }
-
-    /// Called when the system refuses to watch `socket`. If that is one of libcurl's own, it won't hear of names that are looked up.
-    private func missed(_ socket: Int32, of easy: EasyHandle?) {
-        if let easy { return strand(easy) }
-        unheard = socket
-        for easy in running.all where easy.phase == .resolving { strand(easy) }
-    }
-
-    /// Called when libcurl wants no more events of `socket`. False if the system refuses to watch for its end.
-    private func unwatch(_ socket: Int32, of easy: EasyHandle?) -> Bool {
-        guard let easy, !easy.isPaused, easy.handler?.isStarved == true else {
-            loop.unwatch(socket)
-            return true
-        }
-        running.starved.add(easy, on: loop.current(socket))
-        return loop.watch(socket, for: .end, owner: id)
-    }
 
     /// `milliseconds` is -1 to cancel the timer and 0 for "as soon as libcurl returns".
     func timerChanged(_ milliseconds: Int) {

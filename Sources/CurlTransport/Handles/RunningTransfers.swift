@@ -3,7 +3,6 @@ import CCurlNetworkingLibcurl
 /// The transfers that run in one multi, in no particular order. Each knows its index, so it is removed without a search. Loop only.
 struct RunningTransfers {
     private(set) var all: [EasyHandle] = []
-    var starved = StarvedTransfers()
 
     mutating func add(_ easy: EasyHandle) {
         easy.position = all.count

@@ -30,11 +30,7 @@ struct StrandedTransfers {
 
     /// Removes and returns the transfers to end, each with its result.
     mutating func take() -> [(easy: EasyHandle, result: TransferResult)] {
-        defer { removeAll() }
+        defer { transfers = [] }
         return transfers
-    }
-
-    mutating func removeAll() {
-        self = StrandedTransfers()
     }
 }

@@ -19,8 +19,8 @@ struct MultiStrandedTests {
             try await rig.start(other, MultiTests.get(server))
             try await server.waitForRequests(2)
             try await rig.perform { multi in
-                multi.socketInterestChanged(-1, CURL_POLL_IN, of: lost.easy)
-                multi.socketInterestChanged(-1, CURL_POLL_INOUT, of: nil)
+                multi.sockets.interestChanged(-1, CURL_POLL_IN, of: lost.easy)
+                multi.sockets.interestChanged(-1, CURL_POLL_INOUT, of: nil)
             }
             try await lost.finished.wait()
             #expect(other.finishedCount == 0)
@@ -76,11 +76,11 @@ struct MultiStrandedTests {
             try await rig.perform { multi in
                 let easy = try #require(transfer.easy)
                 let socket = try #require(easy.socket)
-                multi.socketInterestChanged(-1, CURL_POLL_IN, of: easy)
+                multi.sockets.interestChanged(-1, CURL_POLL_IN, of: easy)
                 if takesBack {
-                    multi.socketInterestChanged(-1, CURL_POLL_REMOVE, of: easy)
+                    multi.sockets.interestChanged(-1, CURL_POLL_REMOVE, of: easy)
                 } else {
-                    multi.socketInterestChanged(socket, CURL_POLL_IN, of: easy)
+                    multi.sockets.interestChanged(socket, CURL_POLL_IN, of: easy)
                 }
             }
             gate.open()
