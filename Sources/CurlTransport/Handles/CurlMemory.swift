@@ -43,7 +43,8 @@ package enum CurlMemory {
     /// fill if they have just come from the kernel.
     static func allocateZeroed(_ count: Int, _ size: Int) -> UnsafeMutableRawPointer? {
         let (bytes, isTooMuch) = UInt(bitPattern: count).multipliedReportingOverflow(by: UInt(bitPattern: size))
-        guard !isTooMuch, bytes <= KeptBlocks.largestSize else { return calloc(count, size) }
+        guard !isTooMuch else { return nil }
+        guard bytes <= KeptBlocks.largestSize else { return calloc(count, size) }
         return allocate(Int(bytes)).map { memset($0, 0, Int(bytes)) }
     }
 
