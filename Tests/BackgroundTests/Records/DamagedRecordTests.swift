@@ -118,5 +118,22 @@ extension BackgroundTests {
                 await next.crash()
             }
         }
+
+        @Test("A session's folder without a record of it or of a task, as killed agents leave it, is removed")
+        func folderWithoutRecords() async throws {
+            let rig = try BackgroundRig()
+            defer { rig.end() }
+            let folder = rig.sessions.appendingPathComponent("0123456789abcdef0123456789abcdef")
+            let files = folder.appendingPathComponent("files")
+            try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
+            try Data("{".utf8).write(to: folder.appendingPathComponent("session.new"))
+            try Data("part".utf8).write(to: files.appendingPathComponent("part"))
+            let agent = try ChildProcess([
+                BackgroundRig.agent.path, "--curlnetworking-agent-start", rig.folder.path, "60",
+            ])
+            #expect(await agent.ending() == .exit(0))
+            try await rig.waitForLog { $0.contains("it has no record of a session") }
+            #expect(rig.stateFiles == [])
+        }
     }
 }

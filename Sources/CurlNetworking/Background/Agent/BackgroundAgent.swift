@@ -129,6 +129,8 @@ final class BackgroundAgent: @unchecked Sendable {
         }
         guard let record = try sessionFolder.readSession(), folder.session(record.identifier).lastPathComponent == name
         else {
+            // An agent may have been killed before the record was in place, or after it was removed.
+            if try sessionFolder.readTasks().isEmpty { sessionFolder.remove() }
             log.write("ignored \(name): it has no record of a session")
             return nil
         }
