@@ -101,6 +101,17 @@ struct DescriptionTests {
         }
     }
 
+    @Test("A file to upload is unchanged though its file system has another number, as after a restart")
+    func otherDevice() throws {
+        let directory = try TemporaryDirectory()
+        let url = try #require(URL(string: "http://127.0.0.1:9/"))
+        var upload = try UploadFile(try directory.file(Data("content".utf8)))
+        upload.device += 1
+        #expect(upload.problem(for: url) == nil)
+        upload.inode += 1
+        #expect(upload.problem(for: url)?.code == .cannotOpenFile)
+    }
+
     @Test("A file of another machine is refused, though there is one with its path here")
     func otherMachine() throws {
         let directory = try TemporaryDirectory()

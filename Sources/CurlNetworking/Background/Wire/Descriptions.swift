@@ -196,7 +196,10 @@ struct UploadFile: Codable, Sendable, Equatable {
     func problem(for destination: URL) -> URLError? {
         let (code, cause): (URLError.Code, SystemError?)
         do throws(FileFault) {
-            if try UploadFile(url) == self { return nil }
+            var found = try UploadFile(url)
+            // The system may number its file systems differently after a restart.
+            found.device = device
+            if found == self { return nil }
             (code, cause) = (.cannotOpenFile, nil)
         } catch {
             (code, cause) = (error.code, error.systemError)
