@@ -210,6 +210,30 @@ extension BackgroundTests {
             await second.crash()
         }
 
+        @Test("An agent whose folder is moved ends, and its tasks go on where the folder is moved back")
+        func movedFolder() async throws {
+            let rig = try BackgroundRig { _ in .text("hello") }
+            defer { rig.end() }
+            try await rig.leaveWaitingTask()
+            let moved = rig.directory.url.appendingPathComponent("moved")
+            try FileManager.default.moveItem(at: rig.folder, to: moved)
+            let log = moved.appendingPathComponent("agent.log")
+            try await rig.wait {
+                (try? String(contentsOf: log, encoding: .utf8))?.contains("ends: its lock is gone") == true
+            }
+
+            let second = try await rig.readyProgram(identifier: "other")
+            second.say("download \(rig.url("/")) two")
+            try await second.line(beginningWith: "completed two ok")
+            await second.crash()
+            rig.killAgent()
+            try FileManager.default.removeItem(at: rig.folder)
+            try FileManager.default.moveItem(at: moved, to: rig.folder)
+            let third = try rig.program()
+            try await third.line(beginningWith: "restored 1 one 0")
+            await third.crash()
+        }
+
         @Test("An agent that may end at once has every task of the programs that start it")
         func noIdleTime() async throws {
             let rig = try BackgroundRig { _ in .text("hello") }

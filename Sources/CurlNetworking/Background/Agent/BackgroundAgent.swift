@@ -194,14 +194,12 @@ final class BackgroundAgent: @unchecked Sendable {
         source.resume()
     }
 
-    /// Replaces the socket's file if it is removed, as that cuts the agent off from its programs. An agent whose lock file is gone is no
-    /// longer the only one, and exits.
+    /// Replaces the socket's file if it is removed, as that cuts the agent off from its programs. An agent whose lock file is gone, by itself
+    /// or with the folder, is no longer the only one, and exits.
     private func watchFolder() {
         let descriptor = inotify_init1(Int32(IN_NONBLOCK | IN_CLOEXEC))
-        guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, UInt32(IN_DELETE | IN_MOVED_FROM)) >= 0
-        else {
-            return
-        }
+        let events = UInt32(IN_DELETE | IN_MOVED_FROM | IN_MOVE_SELF)
+        guard descriptor >= 0, inotify_add_watch(descriptor, folder.url.path, events) >= 0 else { return }
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
         source.setEventHandler { [unowned self] in
             var buffer = [UInt8](repeating: 0, count: 4096)
@@ -221,11 +219,11 @@ final class BackgroundAgent: @unchecked Sendable {
     }
 
     private func checkFiles() {
-        guard exists(StateFolder.lockName) else { exit("its lock is gone") }
+        guard hasLock else { exit("its lock is gone") }
         guard !isSocketGiven, !exists(StateFolder.socketName) else { return }
         // The whole folder may be about to be removed.
         queue.asyncAfter(deadline: .now() + .milliseconds(100)) { [self] in
-            guard exists(StateFolder.lockName) else { exit("its lock is gone") }
+            guard hasLock else { exit("its lock is gone") }
             guard !exists(StateFolder.socketName) else { return }
             do throws(SystemError) {
                 try listen()
@@ -234,6 +232,11 @@ final class BackgroundAgent: @unchecked Sendable {
                 log.write("can't make its socket anew: \(error)")
             }
         }
+    }
+
+    /// Whether another agent would find the lock taken.
+    private var hasLock: Bool {
+        LockedFile.isInPlace(folder.url.appendingPathComponent(StateFolder.lockName).path, lock)
     }
 
     private func exists(_ name: String) -> Bool {
@@ -389,7 +392,8 @@ final class BackgroundAgent: @unchecked Sendable {
     private func exit(_ reason: String) -> Never {
         log.write("ends: \(reason)")
         for place in channels.values { place.channel.flush() }
-        if !isSocketGiven { unlink(folder.url.appendingPathComponent(StateFolder.socketName).path) }
+        // Without the lock, the socket may be another agent's.
+        if !isSocketGiven, hasLock { unlink(folder.url.appendingPathComponent(StateFolder.socketName).path) }
         // Everything still to be done is in the records.
         _exit(0)
     }
