@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import CurlNetworkingLocks
 
@@ -17,9 +16,6 @@ protocol Deliverable: AnyObject, Sendable {
 /// at a time, so that a blocking handler delays no other task.
 final class DeliveryQueue: Sendable {
     private let keptOperations: ReleasedOffLoop<OperationQueue>
-    /// Under a queue of the session's own. Without it the operations would run on threads of a global queue, all of which a program may
-    /// block until a handler is called; Dispatch adds a thread only once a second.
-    private let ownQueue: DispatchQueue?
     private let ready = Mutex(DeliveryLine<Delivery>())
 
     /// A task with messages in its mailbox, which schedules only one delivery at a time.
@@ -35,14 +31,7 @@ final class DeliveryQueue: Sendable {
         }
     }
 
-    /// - Parameter operations: The program's queue; nil for a serial one of the session's own.
-    init(_ operations: OperationQueue?) {
-        ownQueue = operations == nil ? DispatchQueue(label: "CurlNetworking.delegates") : nil
-        let operations = operations ?? OperationQueue()
-        if let ownQueue {
-            operations.maxConcurrentOperationCount = 1
-            operations.underlyingQueue = ownQueue
-        }
+    init(_ operations: OperationQueue) {
         keptOperations = ReleasedOffLoop(operations)
     }
 
@@ -88,9 +77,9 @@ final class DeliveryQueue: Sendable {
         !operations.isSuspended && (delivery.isForHandler || operations.operationCount == 1)
     }
 
-    /// Whether all that the program adds to the queue, except barriers, shows in its count of operations. Additions to an underlying queue
-    /// of its own don't.
-    private var showsAdditions: Bool { operations.underlyingQueue === ownQueue }
+    /// Whether all that the program can add to the queue, except barriers, shows in its count of operations. Additions to an underlying
+    /// queue don't.
+    private var showsAdditions: Bool { operations.underlyingQueue == nil }
 }
 
 /// An operation that can't be cancelled: the program may cancel all operations of its queue, but every task must complete.

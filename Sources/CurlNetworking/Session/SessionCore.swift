@@ -87,7 +87,7 @@ final class SessionCore: @unchecked Sendable {
         _ configuration: URLSessionConfiguration,
         settings: SessionSettings,
         delegate: (any URLSessionDelegate)?,
-        delegateQueue: OperationQueue?
+        delegateQueue: OperationQueue
     ) {
         keptConfiguration = ReleasedOffLoop(configuration)
         self.settings = settings

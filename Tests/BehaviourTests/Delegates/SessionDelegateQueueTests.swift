@@ -28,6 +28,23 @@ struct SessionDelegateQueueTests {
         #expect(overlaps.value == 0)
     }
 
+    @Test("A session calls no handler while a barrier block runs on its own queue")
+    func ownQueueBarrier() async throws {
+        let session = URLSession.forTest()
+        defer { session.invalidateAndCancel() }
+        let url = try #require(URL(string: "data:,hello"))
+        let isBusy = Watched(false)
+        session.delegateQueue.addBarrierBlock {
+            isBusy.update { $0 = true }
+            usleep(50_000)
+            isBusy.update { $0 = false }
+        }
+        let wasBusy = await withCheckedContinuation { continuation in
+            session.dataTask(with: url) { _, _, _ in continuation.resume(returning: isBusy.value) }.resume()
+        }
+        #expect(!wasBusy)
+    }
+
     @Test("A queue that the program gives is used for the delegate and for completion handlers")
     func givenQueue() async throws {
         let server = try LoopbackServer { _ in .text("hello") }
@@ -163,16 +180,19 @@ struct SessionDelegateQueueTests {
         #expect(delegate.calls.value == ["\(question) begins", "\(question) ends", "data", "completed"])
     }
 
-    @Test("On a concurrent queue a slow delegate method of one task doesn't hold up another task")
-    func independentTasks() async throws {
-        let queue = OperationQueue()
-        queue.maxConcurrentOperationCount = 2
+    @Test(
+        "On a concurrent queue, even the session's own, a slow delegate method of one task doesn't hold up another task",
+        arguments: [true, false]
+    )
+    func independentTasks(isOwn: Bool) async throws {
         let gate = Gate()
         let delegate = RecordingDelegate(onEvent: { task, event in
             if task?.taskDescription == "slow", event == .response(status: 200) { gate.waitBlocking() }
         })
-        let rig = try Rig(delegate: delegate, delegateQueue: queue) { _ in .text("hello") }
+        let rig = try Rig(delegate: delegate, delegateQueue: isOwn ? nil : OperationQueue()) { _ in .text("hello") }
         defer { rig.stop() }
+        rig.session.delegateQueue.maxConcurrentOperationCount = 2
+        #expect(rig.session.delegateQueue.underlyingQueue == nil)
         let slow = rig.session.dataTask(with: rig.url("/"))
         slow.taskDescription = "slow"
         slow.resume()

@@ -71,14 +71,14 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
             copy,
             settings: SessionSettings(copy),
             delegate: delegate,
-            delegateQueue: queue
+            delegateQueue: queue ?? SessionQueue()
         )
     }
 
     private init(shared configuration: URLSessionConfiguration) {
         CurlLibrary.ignoreBrokenPipeSignal()
         let settings = SessionSettings(configuration, consultsRegisteredProtocols: true)
-        core = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: nil)
+        core = SessionCore(configuration, settings: settings, delegate: nil, delegateQueue: SessionQueue())
         super.init()
         core.represent(by: self)
     }
