@@ -130,7 +130,7 @@ struct Authentication {
     private var refusals: [Challenger: Refusals] = [:]
     /// The nonces of the newest challenge, one for each realm.
     private var offeredNonces: Set<ExactText> = []
-    /// How many times in a row a new nonce was the only reason for another attempt.
+    /// How many times in a row a new nonce was the only reason for another attempt with the same credential.
     private var renewals = 0
 
     func refuses(_ credential: Credential, _ space: ProtectionSpace) -> Bool {
@@ -178,6 +178,8 @@ struct Authentication {
             renew(sent, digest, &spaces)
             return .sendAgain
         }
+        // Another credential may meet a stale nonce as well.
+        renewals = 0
         refused[space, default: []].insert(sent.use.credential)
         if !sent.use.isAhead {
             failures[space, default: 0] += 1

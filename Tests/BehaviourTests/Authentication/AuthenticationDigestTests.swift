@@ -150,6 +150,27 @@ struct AuthenticationDigestTests {
         #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1])
     }
 
+    @Test("Each of several credentials is sent again if only its nonce was stale")
+    func staleEachTime() async throws {
+        let users = Watched(["first", "second", "third"])
+        let delegate = DecidingDelegate(onChallenge: { asked in
+            let user = users.update { $0.removeFirst() }
+            asked.answer(.useCredential, URLCredential(user: user, password: "secret", persistence: .forSession))
+        })
+        let rig = try Rig(delegate: delegate) { request in
+            let answer = request.header("Authorization") ?? ""
+            let isStale = answer.contains(#"nonce="old"#)
+            if !isStale, answer.contains(#"username="third""#) { return .text("open") }
+            let nonce = "\(isStale ? "new" : "old") \(request.ordinal)"
+            let challenge = #"Digest realm="vault", nonce="\#(nonce)", qop="auth"\#(isStale ? ", stale=true" : "")"#
+            return .status(401).header("WWW-Authenticate", challenge)
+        }
+        defer { rig.stop() }
+        #expect(await rig.session.load(rig.url("/")).text == "open")
+        #expect(delegate.challenges.value.map(\.challenge.previousFailureCount) == [0, 1, 2])
+        #expect(rig.server.requestCount == 7)
+    }
+
     @Test("A credential that has become wrong doesn't count as a failure, though it is sent again with another nonce")
     func changed() async throws {
         let isChanged = Watched(false)
