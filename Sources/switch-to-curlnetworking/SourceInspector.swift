@@ -10,7 +10,14 @@ struct SourceInspector {
     ]
     /// How many tokens may stand between a class's name and its brace: anything longer isn't a declaration.
     private static let longestHead = 1_000
+    /// How many tokens of a body are looked at.
+    private static let longestBody = 10_000
     private static let asyncMethods: Set = ["data", "upload", "download", "bytes"]
+    /// What a program does with a downloaded file that it keeps or reads.
+    private static let usesOfFiles: Set = [
+        "moveItem", "copyItem", "replaceItem", "replaceItemAt", "linkItem", "contentsOf", "contentsOfFile", "contents",
+        "forReadingFrom", "move", "copy",
+    ]
 
     init(_ tokens: [Token], _ imports: [ImportStatement], file: String) {
         self.tokens = tokens
@@ -30,6 +37,43 @@ struct SourceInspector {
             note(index, "a subclass of \(type): where it stands in for the stock one, check that no code expects that")
         } else if word == "extension", text(index + 1) == "URLSession" {
             inspectExtension(index)
+        } else if word == "downloadTask", let handler = handler(after: index) {
+            inspectReceiver(index, handler)
+        } else if word == "didFinishDownloadingTo", text(index + 1) != ":", let body = block(after: index) {
+            inspectReceiver(index, body)
+        }
+    }
+
+    /// Finds handlers and delegates that only pass the location of a download on: the stock module leaves the file where it is.
+    private mutating func inspectReceiver(_ index: Int, _ body: ArraySlice<Token>) {
+        guard body.count > 1, !body.contains(where: { Self.usesOfFiles.contains($0.text) }) else { return }
+        note(index, "the downloaded file is deleted once this has returned: move it before, if it is needed")
+    }
+
+    /// The closure that is the last argument of the call at `index`, or follows it.
+    private func handler(after index: Int) -> ArraySlice<Token>? {
+        guard text(index - 1) != "func", text(index + 1) == "(" else { return nil }
+        var depth = 0
+        for position in tokens[index...].indices.prefix(Self.longestHead) {
+            switch tokens[position].text {
+            case "(": depth += 1
+            case ")": depth -= 1
+            case "{": return block(after: position)
+            default: continue
+            }
+            if depth == 0 { return text(position + 1) == "{" ? block(after: position) : nil }
+        }
+        return nil
+    }
+
+    /// What the first braces after `index` enclose.
+    private func block(after index: Int) -> ArraySlice<Token>? {
+        let head = tokens[index...].prefix(Self.longestHead)
+        guard let open = head.firstIndex(where: { $0.text == "{" }) else { return nil }
+        var depth = 0
+        return tokens[open...].prefix(Self.longestBody).prefix { token in
+            if token.text == "{" { depth += 1 } else if token.text == "}" { depth -= 1 }
+            return depth > 0
         }
     }
 

@@ -204,6 +204,23 @@ struct SourceRewriterTests {
         #expect(findings("extension URLSession {\n    func a() { struct AsyncBytes {} }\n}").isEmpty)
     }
 
+    @Test("A download's file that is only passed on is found, and one that is moved or read isn't")
+    func passedOnFiles() {
+        let call = "let task = session.downloadTask(with: url"
+        let note = "A.swift:2: the downloaded file is deleted once this has returned: move it before, if it is needed"
+        #expect(findings("\(call)) { file, _, _ in continuation.resume(returning: file!) }.resume()") == [note])
+        #expect(findings("\(call), completionHandler: { file, _, _ in done(file) })") == [note])
+        #expect(findings("\(call)) { file, _, _ in try? manager.moveItem(at: file!, to: place) }").isEmpty)
+        #expect(findings("\(call)) { file, _, _ in done(try? Data(contentsOf: file!)) }").isEmpty)
+        #expect(findings("\(call), completionHandler: handler)\nif true { done() }").isEmpty)
+        #expect(findings("\(call))\nif true { done() }").isEmpty)
+        #expect(findings("override func downloadTask(with url: URL) -> URLSessionDownloadTask { task }").isEmpty)
+        let method = "func urlSession(_ a: A, downloadTask: B, didFinishDownloadingTo file: URL)"
+        #expect(findings("\(method) { done(file) }") == [note])
+        #expect(findings("\(method) { try? manager.copyItem(at: file, to: place) }").isEmpty)
+        #expect(findings("a.urlSession(b, downloadTask: c, didFinishDownloadingTo: d)\nif true { done() }").isEmpty)
+    }
+
     @Test("However deeply strings and interpolations are nested, the end is reached")
     func deepInterpolation() {
         let code = "import FoundationNetworking\nlet a = " + String(repeating: "\"\\(", count: 100_000)
