@@ -31,7 +31,7 @@ struct ImportShapeTests {
         #expect(try await OnlyOurs6.OnlyOurs.load(server.url("/")) == "Swift 6")
     }
 
-    @Test("A session of the program's own may have methods by the names of those that the stock module lacks")
+    @Test("Sessions and tasks of the program's own may have members by the names of those that the stock module lacks")
     func ownMethods() async throws {
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         #expect(try await OnlyOurs5.OnlyOurs.loadFromSilentSession(url) == 0)

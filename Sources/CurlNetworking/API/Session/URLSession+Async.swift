@@ -60,21 +60,6 @@ extension URLSession {
         }
     }
 
-    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks up the body's file on the
-    /// caller's thread, which may block on the file system.
-    ///
-    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(resumefrom:delegate:)>
-    ///
-    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
-    public func upload(
-        resumeFrom resumeData: Data,
-        delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await load(delegate) { continuation in
-            URLSessionUploadTask(engine: makeUploadEngine(resumeData, .data(continuation)))
-        }
-    }
-
     /// Returns the response to `request`, and a temporary file with its body. The caller must move or remove the file.
     ///
     /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(for:delegate:)>
@@ -101,20 +86,32 @@ extension URLSession {
         try await download(for: makeRequest(url), delegate: delegate)
     }
 
-    /// Resumes a download; see ``downloadTask(withResumeData:)``. The caller must move or remove the file.
-    ///
-    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(resumefrom:delegate:)>
-    ///
-    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
-    public func download(
-        resumeFrom resumeData: Data,
-        delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) {
-        try await load(delegate) { continuation in
-            URLSessionDownloadTask(engine: makeEngine(resumeData, .file(continuation)))
+    /// Runs the task that `make` creates for the continuation. The response object is created here, not on the event loop.
+    fileprivate func load<Body>(
+        _ delegate: (any URLSessionTaskDelegate)?,
+        make: (UnsafeContinuation<(Body, TaskResponse), any Error>) -> URLSessionTask
+    ) async throws -> (Body, URLResponse) {
+        let canceller = TaskCanceller()
+        let (body, response) = try await withTaskCancellationHandler {
+            try await withUnsafeThrowingContinuation { continuation in
+                let task = introduce(make(continuation), delegate: delegate)
+                canceller.arm(task)
+                task.resume()
+            }
+        } onCancel: {
+            canceller.cancel()
         }
+        return (body, response.object)
     }
+}
 
+/// Programs and libraries define members with these names, written while the stock module had none. Members of a protocol extension give
+/// way to them, in calls, in subclasses and as protocol witnesses.
+public protocol _URLSessionAdditions: AnyObject {}
+
+extension URLSession: _URLSessionAdditions {}
+
+extension _URLSessionAdditions where Self: URLSession {
     /// The tasks that are neither completed nor cancelled, by kind.
     ///
     /// In a background session, this doesn't wait until the delegate has been told of tasks that have ended: a program that exits when none
@@ -141,32 +138,6 @@ extension URLSession {
         }
     }
 
-    /// Runs the task that `make` creates for the continuation. The response object is created here, not on the event loop.
-    private func load<Body>(
-        _ delegate: (any URLSessionTaskDelegate)?,
-        make: (UnsafeContinuation<(Body, TaskResponse), any Error>) -> URLSessionTask
-    ) async throws -> (Body, URLResponse) {
-        let canceller = TaskCanceller()
-        let (body, response) = try await withTaskCancellationHandler {
-            try await withUnsafeThrowingContinuation { continuation in
-                let task = introduce(make(continuation), delegate: delegate)
-                canceller.arm(task)
-                task.resume()
-            }
-        } onCancel: {
-            canceller.cancel()
-        }
-        return (body, response.object)
-    }
-}
-
-/// Programs and libraries define methods with these names, written while the stock module had none. Members of a protocol extension give
-/// way to them, in calls, in subclasses and as protocol witnesses.
-public protocol _URLSessionAdditions: AnyObject {}
-
-extension URLSession: _URLSessionAdditions {}
-
-extension _URLSessionAdditions where Self: URLSession {
     /// Makes later requests use new connections, and waits for storages and a background session's agent, as ``flush(completionHandler:)``
     /// does.
     ///
@@ -222,5 +193,34 @@ extension _URLSessionAdditions where Self: URLSession {
     /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
     public func upload(for request: URLRequest, from bodyData: Data) async throws -> (Data, URLResponse) {
         try await upload(for: request, from: bodyData, delegate: nil)
+    }
+
+    /// Resumes an upload, and returns the response and its whole body; see ``uploadTask(withResumeData:)``. Looks up the body's file on the
+    /// caller's thread, which may block on the file system.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/upload(resumefrom:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
+    public func upload(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        try await load(delegate) { continuation in
+            URLSessionUploadTask(engine: makeUploadEngine(resumeData, .data(continuation)))
+        }
+    }
+
+    /// Resumes a download; see ``downloadTask(withResumeData:)``. The caller must move or remove the file.
+    ///
+    /// Source: <https://developer.apple.com/documentation/foundation/urlsession/download(resumefrom:delegate:)>
+    ///
+    /// - Throws: A `URLError`; `.cancelled` if the Swift task is cancelled. A status such as 404 is not an error.
+    public func download(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        try await load(delegate) { continuation in
+            URLSessionDownloadTask(engine: makeEngine(resumeData, .file(continuation)))
+        }
     }
 }

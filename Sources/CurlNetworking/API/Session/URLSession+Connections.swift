@@ -26,7 +26,7 @@ public struct OriginConnections: Sendable, Hashable {
     public var idle: Int { open - inUse }
 }
 
-extension URLSession {
+extension _URLSessionAdditions where Self: URLSession {
     /// A snapshot of the session's connections, by origin; an addition of this module.
     ///
     /// FTP connections, and origins that have had no connection or request for a long time, are omitted. A connection through a proxy

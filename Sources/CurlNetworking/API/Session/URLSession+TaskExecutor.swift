@@ -1,6 +1,6 @@
 import CurlTransport
 
-extension URLSession {
+extension _URLSessionAdditions where Self: URLSession {
     /// An executor that runs Swift tasks on the session's event loop, so awaiting one of its requests switches no threads; nil unless
     /// ``CurlOptions/runsTasksOnEventLoop`` is set. An addition of this module.
     ///

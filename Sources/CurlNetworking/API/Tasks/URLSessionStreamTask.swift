@@ -152,7 +152,7 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     }
 }
 
-extension URLSession {
+extension _URLSessionAdditions where Self: URLSession {
     /// Creates a task for a TCP connection to `hostname`, a name or address, and `port`.
     ///
     /// The task connects when it is resumed. If the host or the port isn't valid, it fails with `URLError.badURL`.

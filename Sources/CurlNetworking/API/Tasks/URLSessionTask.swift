@@ -279,7 +279,11 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         cancelProducingResumeData(completionHandler)
     }
+}
 
+extension URLSessionUploadTask: _URLSessionAdditions {}
+
+extension _URLSessionAdditions where Self: URLSessionUploadTask {
     /// Cancels the upload and returns its resume data; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }
@@ -302,7 +306,11 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
     @preconcurrency open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
         cancelProducingResumeData(completionHandler)
     }
+}
 
+extension URLSessionDownloadTask: _URLSessionAdditions {}
+
+extension _URLSessionAdditions where Self: URLSessionDownloadTask {
     /// Cancels the download and returns its resume data; see ``cancel(byProducingResumeData:)``.
     public func cancelByProducingResumeData() async -> Data? {
         await withCheckedContinuation { continuation in cancel { continuation.resume(returning: $0) } }

@@ -9,7 +9,7 @@ import Foundation
 /// Source: <https://developer.apple.com/documentation/foundation/urlsessionwebsockettask>
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     // @unchecked: never changes.
-    private let exchange: WebSocketExchange?
+    fileprivate let exchange: WebSocketExchange?
 
     /// Creates a stand-in without a session, for tests that override what they need. It keeps the values set on it.
     public override init() {
@@ -105,13 +105,6 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         }
     }
 
-    /// The messages, as they arrive. An addition of this module.
-    ///
-    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001, or
-    /// without one; otherwise it throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one
-    /// receiver; iterators share the messages.
-    public var messages: Messages { Messages(task: self) }
-
     /// Sends a ping. `pongReceiveHandler` is called once the server has answered, or with the error that rules out an answer.
     open func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
         guard let exchange else { return pongReceiveHandler(Self.noSession) }
@@ -152,17 +145,9 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         cancel(withStatus: closeCode.rawValue, reason: reason)
     }
 
-    /// Closes the web socket with any status, such as one defined by the program. An addition of this module.
-    public func cancel(withStatus status: Int, reason: Data?) {
-        if exchange?.close(WebSocketClosing(sending: status, reason: reason)) == false { cancel() }
-    }
-
     /// The status of the server's close frame or, before that has arrived, of the task's own. `.abnormalClosure` if an open web socket's
     /// connection was lost without either; `.invalid` if there is no status, or if it isn't a case of ``CloseCode``.
     open var closeCode: CloseCode { closeStatus.flatMap(CloseCode.init(rawValue:)) ?? .invalid }
-
-    /// The close status as a number, even if it isn't a case of ``CloseCode``; nil for none. An addition of this module.
-    public var closeStatus: Int? { exchange?.closeCode }
 
     /// The reason in the same close frame as ``closeCode``.
     open var closeReason: Data? { exchange?.closeReason }
@@ -188,6 +173,25 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         request.url = request.url.map(exchange.shown)
         return request
     }
+}
+
+extension URLSessionWebSocketTask: _URLSessionAdditions {}
+
+extension _URLSessionAdditions where Self: URLSessionWebSocketTask {
+    /// The messages, as they arrive. An addition of this module.
+    ///
+    /// The sequence ends when the server has closed the web socket, or answered ``cancel(with:reason:)``, with the status 1000 or 1001, or
+    /// without one; otherwise it throws the task's error, or `networkConnectionLost` if the task has none. Each message goes to one
+    /// receiver; iterators share the messages.
+    public var messages: URLSessionWebSocketTask.Messages { URLSessionWebSocketTask.Messages(task: self) }
+
+    /// Closes the web socket with any status, such as one defined by the program. An addition of this module.
+    public func cancel(withStatus status: Int, reason: Data?) {
+        if exchange?.close(WebSocketClosing(sending: status, reason: reason)) == false { cancel() }
+    }
+
+    /// The close status as a number, even if it isn't a case of ``CloseCode``; nil for none. An addition of this module.
+    public var closeStatus: Int? { exchange?.closeCode }
 }
 
 extension URLSessionWebSocketTask {

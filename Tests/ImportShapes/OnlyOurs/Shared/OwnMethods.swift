@@ -1,4 +1,4 @@
-// A program whose session has methods of its own by the names of ours, as long as the stock module had none.
+// A program whose session and tasks have members of their own by the names of ours, as long as the stock module had none.
 
 import CurlNetworking
 import Foundation
@@ -16,6 +16,44 @@ package final class SilentSession: URLSession, @unchecked Sendable {
 
     package func flush() async {}
     package func reset() async {}
+
+    package let tasks: [SilentTask] = [SilentTask()]
+    package let allTasks = 1
+    package let connections = ["one"]
+    package let taskExecutor: Int? = nil
+
+    package func download(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (URL, URLResponse) {
+        throw URLError(.unknown)
+    }
+
+    package func upload(
+        resumeFrom resumeData: Data,
+        delegate: (any URLSessionTaskDelegate)? = nil
+    ) async throws -> (Data, URLResponse) {
+        throw URLError(.unknown)
+    }
+
+    package func streamTask(withHostName name: String, port: Int) -> URLSessionStreamTask { URLSessionStreamTask() }
+}
+
+/// Is sent messages without a network.
+package final class SilentTask: URLSessionWebSocketTask, @unchecked Sendable {
+    package let messages: [Message] = [.string("a")]
+    package let closeStatus: Int? = 1000
+
+    package func cancel(withStatus status: Int, reason: Data?) {}
+}
+
+private final class SilentDownload: URLSessionDownloadTask, @unchecked Sendable {
+    func cancelByProducingResumeData() async -> Data? { Data() }
+    func checkpoint() async -> Data? { Data() }
+}
+
+private final class SilentUpload: URLSessionUploadTask, @unchecked Sendable {
+    func cancelByProducingResumeData() async -> Data? { Data() }
 }
 
 extension URLSession {
@@ -38,6 +76,10 @@ extension OnlyOurs {
         await session.flush()
         await session.reset()
         for try await _ in try await session.bytes(for: URLRequest(url: url)).0 {}
+        guard session.tasks.map(\.messages.count) == [session.allTasks], session.tasks[0].closeStatus == 1000,
+            session.connections == ["one"], session.taskExecutor == nil,
+            await SilentDownload().checkpoint() == SilentUpload().cancelByProducingResumeData()
+        else { return -1 }
         return try await session.data(from: url).0.count + session.data(for: URLRequest(url: url)).0.count
     }
 }
