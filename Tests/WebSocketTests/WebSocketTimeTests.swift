@@ -145,6 +145,24 @@ struct WebSocketTimeTests {
         #expect(events == [.opened(nil), .closed(1000, reason: ""), .completed(nil)])
     }
 
+    @Test("A server that only goes on pinging after the close frame fails the task, though it takes the pongs")
+    func closingWhilePinging() async throws {
+        let rig = try WebSocketRig(configure: { $0.curl.webSockets.closeTimeout = .milliseconds(300) }) { event in
+            switch event {
+            case .opened: return [.frame(.ping("first"))]
+            // The system acknowledges the pong with the next ping.
+            case .received(let frame) where frame.opcode == LoopbackServer.WebSocketFrame.Opcode.pong:
+                return [.pause(.milliseconds(25)), .frame(.ping("next"))]
+            case .received, .finished: return []
+            }
+        }
+        defer { rig.stop() }
+        let (task, delegate) = (rig.task, rig.delegate)
+        try await delegate.opening()
+        task.cancel(with: .normalClosure, reason: nil)
+        #expect(try await delegate.completion() == [.opened(nil), .completed(.networkConnectionLost)])
+    }
+
     @Test("A server that takes nothing of what is to be sent before the close frame fails the task, and the message")
     func closingWhileStuck() async throws {
         let server = try LoopbackServer.forWebSockets { event in

@@ -41,6 +41,8 @@ final class WebSocketConnection {
     private var closeDeadline: Deadline?
     /// How much the server had acknowledged when the deadline was set.
     private var acknowledgedBeforeWait = 0
+    /// How much it has acknowledged once it has our close frame; nil before that is sent.
+    private var countWithClosing: Int?
     private var failure: TransferFailure?
 
     /// The most bytes that wait for the system, in addition to one frame.
@@ -282,6 +284,7 @@ final class WebSocketConnection {
 
     private func send(_ closing: WebSocketClosing) {
         encoder.encode(.close, closing.payload, to: channel)
+        countWithClosing = channel.sentCount + channel.unsentCount
     }
 
     /// Called when the system has everything that was to be sent.
@@ -333,9 +336,11 @@ final class WebSocketConnection {
     }
 
     private func timeIsUp() {
-        let isSending = closeHandshake.isSending || channel.unacknowledgedCount > 0
+        let count = channel.acknowledgedCount
+        // Pongs that follow our close frame don't count: the server may ask for them forever.
+        let isSending = countWithClosing.map { count < $0 } ?? closeHandshake.isSending
         // The system reports room only after a slow server has taken a good part of its buffer.
-        handle(.timeIsUp(afterProgress: isSending && channel.acknowledgedCount != acknowledgedBeforeWait))
+        handle(.timeIsUp(afterProgress: isSending && count != acknowledgedBeforeWait))
     }
 
     private func finish(_ ending: WebSocketCloseHandshake.Ending) {
