@@ -14,8 +14,9 @@ package struct CurlQuirks: Sendable, Equatable {
     /// end of a stream that it closes by sending the end of the request's body.
     package var forgetsHTTP2Input: Bool
 
-    /// Resets the HTTP/2 stream of a transfer that leaves before its end, but keeps the frame until it next sends something on that
-    /// connection; see `HeldResets`. Since 7.88, which began to gather small frames; seen with 7.88.1 and 8.14.1, not with 8.21.
+    /// Resets the HTTP/2 stream of a transfer that leaves before its end, or that a callback ends, but keeps the frame until it next sends
+    /// something on that connection; see `HeldResets`. Since 7.88, which began to gather small frames; seen with 7.88.1 and 8.14.1, not with
+    /// 8.21.
     var holdsResetsBack: Bool
 
     /// Shares a plaintext HTTP/2 connection only after its first response. If none ever arrives, the connection is useless, yet other

@@ -210,7 +210,7 @@ package final class Multi {
             channels[socket] = nil
             loop.unwatch(socket)
         }
-        if result == nil { noteHeldReset(by: easy) }
+        if result?.isOfCallback != false, easy.sharing.refusal == nil { noteHeldReset(by: easy) }
         easy.stop()
         // libcurl then frees the bytes it holds of the body, which no longer have a taker; see `CurlQuirks.leaksPausedBytes`.
         if quirks.leaksPausedBytes, result == nil, easy.http2Input.isMultiplexed == true {
@@ -223,7 +223,7 @@ package final class Multi {
         if running.all.isEmpty, !isClosed { becameIdle() }
     }
 
-    /// Called before the transfer, which isn't over, leaves libcurl.
+    /// Called before a transfer whose response isn't over leaves libcurl.
     private func noteHeldReset(by easy: EasyHandle) {
         guard let resets = heldResets?.deadline, !isClosed, easy.speaksHTTP2, let socket = easy.connectedSocket else {
             return

@@ -40,6 +40,9 @@ struct TransferResult {
         }
     }
 
+    /// Whether the transfer was ended by one of its callbacks.
+    var isOfCallback: Bool { code == CURLE_WRITE_ERROR || code == CURLE_ABORTED_BY_CALLBACK }
+
     /// libcurl's own text names the URL's host, and a port, to neither of which anything was sent.
     private static func text(about socket: NameSettings.UnixSocket, _ systemErrno: Int32) -> String {
         let reason = systemErrno == 0 ? "" : ": \(SystemError(code: systemErrno))"

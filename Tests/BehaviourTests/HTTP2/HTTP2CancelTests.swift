@@ -53,4 +53,17 @@ struct HTTP2CancelTests {
         #expect(delegate.body(of: silent) == Data("part rest".utf8))
         #expect(server.state.value.connections == 1)
     }
+
+    @Test("The server of a redirect elsewhere hears that its body is longer than is read")
+    func toldOfLongRedirect() async throws {
+        let target = try Server { _ in Server.text("there") }
+        defer { target.stop() }
+        let location = Server.fields(status: 302, [("location", target.url().absoluteString)])
+        let server = try Server { _ in [.headers(location, ends: false), .data(Data(count: 100 << 10), ends: false)] }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "there")
+        try await server.state.wait { $0.abandoned == [1] }
+    }
 }
