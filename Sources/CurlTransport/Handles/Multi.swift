@@ -225,10 +225,11 @@ package final class Multi {
 
     /// Called before a transfer whose response isn't over leaves libcurl.
     private func noteHeldReset(by easy: EasyHandle) {
-        guard let resets = heldResets?.deadline, !isClosed, easy.speaksHTTP2, let socket = easy.connectedSocket else {
-            return
-        }
-        heldResets?.add(.init(socket: loop.current(socket), localPort: easy.info.localPort))
+        // A connection that isn't IP is known only by the transfer for which libcurl has the socket watched.
+        guard let resets = heldResets?.deadline, !isClosed, easy.speaksHTTP2,
+            let socket = easy.connectedSocket.map(loop.current) ?? easy.opened
+        else { return }
+        heldResets?.add(.init(socket: socket, localPort: easy.info.localPort))
         if !resets.isScheduled { loop.schedule(resets, at: loop.now + HeldResets.patience) }
     }
 

@@ -29,6 +29,22 @@ struct HTTP2CancelTests {
         try await server.state.wait { $0.abandoned == [1] }
     }
 
+    @Test("The server hears of a cancellation over a Unix socket, too")
+    func toldLocally() async throws {
+        let directory = try TemporaryDirectory()
+        let path = directory.url.appendingPathComponent("h2.sock").path
+        let server = try Server(path: path) { _ in [] }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        let host = try #require(path.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+        let task = session.dataTask(with: try #require(URL(string: "http+unix://\(host)/")))
+        task.resume()
+        try await server.state.wait { $0.requests.count == 1 }
+        task.cancel()
+        try await server.state.wait { $0.abandoned == [1] }
+    }
+
     @Test("The server hears of a cancellation, though the connection's other response is silent and goes on")
     func toldBesideAnother() async throws {
         let gate = Gate()

@@ -65,18 +65,25 @@ package final class ScriptedHTTP2Server: Sendable {
     /// `script` is asked with each request once its header fields are complete.
     ///
     /// - Parameters:
+    ///   - path: That of a Unix domain socket to listen on; nil for TCP.
     ///   - maximumStreams: How many requests the server says it takes at once on a connection.
     ///   - refusesMore: Whether it refuses those beyond.
     ///   - window: How many bytes of a body may be sent before the server allows more; nil for the protocol's default, 65,535.
     ///   - laterAnswer: What each connection but the first gets for its first bytes, instead of HTTP/2; nothing follows there.
     package init(
+        path: String? = nil,
         maximumStreams: UInt32 = 100,
         refusesMore: Bool = false,
         window: UInt32? = nil,
         laterAnswer: Data? = nil,
         script: @escaping @Sendable (Request) -> [Step]
     ) throws {
-        sockets = try ServerSockets(backlog: 4096, for: "HTTP/2")
+        sockets =
+            if let path {
+                try ServerSockets(path: path, backlog: 4096, for: "HTTP/2")
+            } else {
+                try ServerSockets(backlog: 4096, for: "HTTP/2")
+            }
         self.maximumStreams = maximumStreams
         self.refusesMore = refusesMore
         self.window = window

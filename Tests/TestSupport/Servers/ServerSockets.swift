@@ -12,6 +12,12 @@ final class ServerSockets: Sendable {
         (listener, self.port) = try ListeningSocket.open(port: port, backlog: backlog, for: purpose)
     }
 
+    /// On a Unix domain socket with this path.
+    init(path: String, backlog: Int32, for purpose: String) throws {
+        port = 0
+        listener = try ListeningSocket.openUnix(path, backlog: backlog, for: purpose)
+    }
+
     /// Calls `serve` with each connection, on a thread that accepts no other until it returns.
     func acceptAll(_ serve: @escaping @Sendable (Int32) -> Void) {
         let thread = Thread { [self] in
