@@ -4,13 +4,16 @@
 /// on the connection takes the reset along, so for a moment nothing is done. If no request comes, a transfer that shares the connection is
 /// made to send the reset; without such a transfer libcurl can't, and the connection is hung up.
 struct HeldResets {
+    /// In the order in which they are due.
     private var connections: [Connection] = []
-    /// When they are looked at.
+    /// Has those looked at that are due.
     let deadline: Deadline
 
     struct Connection {
         let socket: OpenedSocket
         let localPort: Int
+        /// When nothing is waited for any more.
+        let due: MonotonicTime
     }
 
     /// How long a request may take to come that takes the reset along.
@@ -30,9 +33,15 @@ struct HeldResets {
         if !connections.isEmpty { connections.removeAll { $0.localPort == localPort } }
     }
 
-    /// Removes and returns the connections.
-    mutating func take() -> [Connection] {
-        defer { connections = [] }
-        return connections
+    /// Removes and returns the connections that are due.
+    mutating func take(at now: MonotonicTime) -> [Connection] {
+        let due = connections.prefix { $0.due <= now }
+        connections.removeFirst(due.count)
+        return Array(due)
+    }
+
+    /// Sets the deadline, unless it is set.
+    func arm(on loop: EventLoop) {
+        if let first = connections.first, !deadline.isScheduled { loop.schedule(deadline, at: first.due) }
     }
 }

@@ -226,20 +226,22 @@ package final class Multi {
     /// Called before a transfer whose response isn't over leaves libcurl.
     private func noteHeldReset(by easy: EasyHandle) {
         // A connection that isn't IP is known only by the transfer for which libcurl has the socket watched.
-        guard let resets = heldResets?.deadline, !isClosed, easy.speaksHTTP2,
+        guard heldResets != nil, !isClosed, easy.speaksHTTP2,
             let socket = easy.connectedSocket.map(loop.current) ?? easy.opened
         else { return }
-        heldResets?.add(.init(socket: socket, localPort: easy.info.localPort))
-        if !resets.isScheduled { loop.schedule(resets, at: loop.now + HeldResets.patience) }
+        let due = loop.now + HeldResets.patience
+        heldResets?.add(.init(socket: socket, localPort: easy.info.localPort, due: due))
+        heldResets?.arm(on: loop)
     }
 
     private func sendHeldResets() {
-        for connection in heldResets?.take() ?? [] {
+        for connection in heldResets?.take(at: loop.now) ?? [] {
             let sharers = Array(running.transfers(on: connection.socket.number))
             // A paused one will take the reset along when it continues: libcurl then sends a window update.
             if let sharer = sharers.first(where: isRunning) { wake(sharer) }
             if sharers.isEmpty { loop.hangUp(connection.socket, of: self) }
         }
+        heldResets?.arm(on: loop)
     }
 
     /// Called when a request is about to be sent from `localPort`. Within libcurl.

@@ -70,6 +70,24 @@ struct HTTP2CancelTests {
         #expect(server.state.value.connections == 1)
     }
 
+    @Test("A program that cancels one request after another, with pauses of less than a second, keeps its connection")
+    func repeated() async throws {
+        let server = try Server { $0.number == 1 ? Server.text("hello") : [] }
+        defer { server.stop() }
+        let session = try NginxHTTP2.shared().session()
+        defer { session.invalidateAndCancel() }
+        // Newer versions of libcurl keep no connection that never had a response.
+        #expect(await session.load(server.url()).text == "hello")
+        for count in 2...9 {
+            let task = session.dataTask(with: server.url())
+            task.resume()
+            try await server.state.wait { $0.requests.count == count }
+            task.cancel()
+            try await Task.sleep(for: .milliseconds(200))
+        }
+        #expect(server.state.value.connections == 1)
+    }
+
     @Test("The server of a redirect elsewhere hears that its body is longer than is read")
     func toldOfLongRedirect() async throws {
         let target = try Server { _ in Server.text("there") }
