@@ -23,6 +23,45 @@ struct HTTP2LostConnectionTests {
         }
     }
 
+    /// libcurl may notice the end by itself before it asks for more of a body, send the request again, and then fail to rewind the body.
+    @Test("Uploads that have nothing to send are all sent again if the server goes away without having looked at them")
+    func starved() async throws {
+        let count = 6
+        let directory = try TemporaryDirectory()
+        for _ in 0..<3 {
+            let gate = Gate()
+            let server = try ScriptedHTTP2Server { request in
+                switch request.number {
+                case 1: ScriptedHTTP2Server.text("first")
+                case ...count: []
+                case count + 1: [.waitFor(gate), .goAway(lastStream: 1, code: 0), .hangUp]
+                default: [.waitForBody] + ScriptedHTTP2Server.text("thanks")
+                }
+            }
+            defer { server.stop() }
+            let session = URLSession.forPatientHTTP2()
+            defer { session.invalidateAndCancel() }
+            #expect(await session.load(server.url()).text == "first")
+            let uploads = try (0..<count).map { _ in
+                let blocking = try BlockingStream(in: directory)
+                try blocking.write(Data(count: 1000))
+                let source = StreamSource { $0 == 1 ? blocking.stream : InputStream(data: Data("again".utf8)) }
+                let task = session.uploadTask(withStreamedRequest: URLRequest(server.url(), method: "POST"))
+                task.delegate = source
+                task.resume()
+                return (blocking: blocking, source: source)
+            }
+            try await server.state.wait { $0.bodies.values.count { $0.count == 1000 } == count }
+            gate.open()
+            for upload in uploads {
+                let error = try await upload.source.completion()
+                #expect(error == nil, "\(error?.userInfo as Any)")
+                try upload.blocking.finish()
+            }
+            #expect(server.state.value.bodies.values.count { $0 == Data("again".utf8) } == count)
+        }
+    }
+
     /// A server may end TLS and leave the connection open until the client does the same: that is one event, for all requests.
     @Test("All requests on a connection learn that TLS has ended, and are sent again")
     func endOfTLS() async throws {

@@ -467,7 +467,8 @@ final class HTTPTransfer: Transfer, TransferHandler {
 
     /// Corrects the failure where libcurl can't know the cause, and notes what that says about sending the request again.
     private func interpret(_ failure: TransferFailure) -> TransferFailure {
-        if sending.wait == .lost { return failure.ofUnsentBody }
+        // Before libcurl asked, it may have noticed by itself, and tried to send the request again.
+        if sending.wait == .lost, failure.code != .sendFailRewind { return failure.ofUnsentBody }
         if sending.hasContent, receiving.head == nil,
             ReplayPolicy.isLossOfWholeResponse(failure, isOverHTTP2: easy?.uploadsOverHTTP2 == true)
         {
