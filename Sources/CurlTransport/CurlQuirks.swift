@@ -31,8 +31,8 @@ package struct CurlQuirks: Sendable, Equatable {
     /// 8.0; seen with 8.14.
     package var failsAnsweredUploads: Bool
 
-    /// Gives up an HTTP/2 connection because of something the server sent, but tells its transfers only when something else happens on it.
-    /// Since 8.0; seen with 8.14 and 8.21.
+    /// Gives up an HTTP/2 connection because of something the server sent, but tells its transfers only when something else happens on it;
+    /// see `SilentBreaks`. Since 8.0; seen with 8.14 and 8.21.
     var breaksHTTP2Silently: Bool
 
     /// Busy-loops on a transfer paused with `curl_easy_pause` once data has arrived for it, so that the loop never gets back to its

@@ -1,22 +1,38 @@
 import CCurlNetworkingLibcurl
 
-/// What a multi does for `HTTP2StalledInput`, which has the state. Does nothing with a libcurl that doesn't need it. Loop only.
+/// What a multi does for `HTTP2StalledInput` and `SilentBreaks`, which have the state. Does nothing with a libcurl that doesn't need it. Loop
+/// only.
 struct HTTP2Recheck {
     let multi: Multi
 
     /// Has the loop call `run` before it sleeps, if there is anything to look at.
     func schedule() {
-        if multi.stalledInput?.takeRecheck() == true { multi.loop.recheckSoon(multi) }
+        guard !multi.isScheduled.recheck, multi.stalledInput?.isIdle == false || multi.silentBreaks?.isIdle == false
+        else { return }
+        multi.isScheduled.recheck = true
+        multi.loop.recheckSoon(multi)
     }
 
     // MARK: - Before the loop sleeps, outside of libcurl
 
     /// Called by the loop. True if that may have produced something to do.
     func run() -> Bool {
-        multi.stalledInput?.recheckBegins()
-        guard !multi.isClosed, multi.stalledInput != nil else { return false }
+        multi.isScheduled.recheck = false
+        guard !multi.isClosed else { return false }
+        let hasLooked = multi.silentBreaks != nil && lookForBreaks()
+        guard multi.stalledInput != nil else { return hasLooked }
         defer { if multi.stalledInput?.hasLimited == true { armTimedReads() } }
-        return runConnections()
+        return runConnections() || hasLooked
+    }
+
+    private func lookForBreaks() -> Bool {
+        let sockets = multi.silentBreaks?.take(in: multi.loop, keepsAll: multi.hasDueTimers) ?? []
+        for socket in sockets {
+            lookTwice(at: socket)
+            multi.settleHandlers()
+        }
+        schedule()
+        return !sockets.isEmpty
     }
 
     private func runConnections() -> Bool {
@@ -87,10 +103,29 @@ struct HTTP2Recheck {
         if multi.stalledInput?.hasStarved == true { armTimedReads() }
     }
 
+    /// Makes libcurl look at a socket that may be an HTTP/2 connection's, and from which it may have read.
+    func lookTwice(at socket: Int32) {
+        multi.silentBreaks?.looks(at: multi.loop.current(socket))
+        for _ in 0..<2 { multi.act(on: socket, CURL_CSELECT_IN) }
+    }
+
+    /// Called when the transfer has received or sent something. Outside of libcurl.
+    func moved(_ easy: EasyHandle) {
+        multi.stalledInput?.moved(easy)
+        suspectBreak(of: easy)
+    }
+
+    /// Called when libcurl may have read for the transfer, or is going to.
+    func suspectBreak(of easy: EasyHandle) {
+        guard multi.silentBreaks != nil, easy.speaksHTTP2, let group = easy.connections else { return }
+        multi.silentBreaks?.suspect(group.sockets)
+    }
+
     // MARK: - Callbacks, within libcurl
 
     /// Called when `easy` has a connection, and libcurl begins to send its request, perhaps again.
     func requestGoesOut(_ easy: EasyHandle) {
+        suspectBreak(of: easy)
         if multi.stalledInput?.requestGoesOut(easy) == true { schedule() }
     }
 

@@ -34,7 +34,6 @@ struct HTTP2StalledInput {
     /// Uploads that had nothing to send when libcurl last asked.
     private var starved: [ObjectIdentifier: EasyHandle] = [:]
     private var readsOnTime = false
-    private var isRecheckScheduled = false
     /// When the rate-limited transfers and the starved uploads read next. Not libcurl's timer, which other transfers move.
     let timedReads: Deadline
 
@@ -45,19 +44,8 @@ struct HTTP2StalledInput {
         self.timedReads = timedReads
     }
 
-    private var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty && starved.isEmpty }
-
-    /// Called when there may be something to look at. True if a look is to be scheduled: not if one is already, or if there is nothing.
-    mutating func takeRecheck() -> Bool {
-        guard !isRecheckScheduled, !isIdle else { return false }
-        isRecheckScheduled = true
-        return true
-    }
-
-    /// Called at the look that was scheduled.
-    mutating func recheckBegins() {
-        isRecheckScheduled = false
-    }
+    /// Whether there is nothing to look at.
+    var isIdle: Bool { transfers.isEmpty && suspects.isEmpty && endings.isEmpty && starved.isEmpty }
 
     /// Called when the transfer has received or sent something: once its response's head has arrived, it is known whether it uses HTTP/2.
     mutating func moved(_ easy: EasyHandle) {

@@ -28,8 +28,10 @@ package final class Multi {
     private var timers = Timers()
     /// Handles whose handlers were called since they were last settled, each once.
     @exclusivity(unchecked) private var unsettled = WorkList<EasyHandle>()
-    private var isSettlingScheduled = false
+    /// Which calls the loop has been asked for.
+    @exclusivity(unchecked) var isScheduled = (settling: false, recheck: false)
     @exclusivity(unchecked) var stalledInput: HTTP2StalledInput?
+    @exclusivity(unchecked) var silentBreaks: SilentBreaks?
     @exclusivity(unchecked) private var heldResets: HeldResets?
     /// Handles whose transfers ended while paused, and have been resumed.
     @exclusivity(unchecked) private var continued: [EasyHandle] = []
@@ -60,6 +62,7 @@ package final class Multi {
         if quirks.forgetsHTTP2Input {
             stalledInput = HTTP2StalledInput(timedReads: Deadline { [unowned self] in recheck.readOnTime() })
         }
+        if quirks.breaksHTTP2Silently { silentBreaks = SilentBreaks() }
         if quirks.holdsResetsBack {
             heldResets = HeldResets(deadline: Deadline { [unowned self] in sendHeldResets() })
         }
@@ -290,15 +293,15 @@ package final class Multi {
         if event.readiness & EPOLLOUT.rawValue != 0 { action |= CURL_CSELECT_OUT }
         if event.readiness & EPOLLERR.rawValue != 0 { action |= CURL_CSELECT_ERR }
         act(on: event.socket, action)
-        // Bytes for one transfer may be followed by what breaks the connection for the others. In the next look libcurl tells the server,
-        // and only then, in another, its transfers. Not after the handlers have settled: they could send requests over that connection.
-        if quirks.breaksHTTP2Silently, unsettled.allSatisfy(\.speaksHTTP2) {
-            for _ in 0..<2 { act(on: event.socket, CURL_CSELECT_IN) }
-        }
+        // Not after the handlers have settled: they could send requests over a broken connection.
+        if silentBreaks != nil, unsettled.allSatisfy(\.speaksHTTP2) { recheck.lookTwice(at: event.socket) }
         if action == CURL_CSELECT_OUT { loop.noteWritable(event.socket, isFutile: unsettled.isEmpty) }
         // Otherwise the next socket's event would make libcurl continue this one's transfer, too.
         settleHandlers()
     }
+
+    /// Whether libcurl is to run its timers as soon as possible.
+    var hasDueTimers: Bool { timers.areDue }
 
     /// How often `runTimers` has had libcurl run its timers.
     var timerRuns: Int { timers.runs }
@@ -335,13 +338,15 @@ package final class Multi {
     /// The multi's part in `MissedSockets`.
     var sockets: SocketWatch { SocketWatch(multi: self) }
 
-    /// The multi's part in `HTTP2StalledInput`.
+    /// The multi's part in `HTTP2StalledInput` and `SilentBreaks`.
     var recheck: HTTP2Recheck { HTTP2Recheck(multi: self) }
 
     /// https://curl.se/libcurl/c/curl_easy_pause.html
     @discardableResult
     func pause(_ easy: EasyHandle, _ directions: Int32) -> CURLcode {
-        loop.calls.within { curl_easy_pause(easy.handle, directions) }
+        // When libcurl next runs its timers, it reads for a transfer that continues.
+        recheck.suspectBreak(of: easy)
+        return loop.calls.within { curl_easy_pause(easy.handle, directions) }
     }
 
     /// Makes libcurl look at this running transfer when it next runs its timers, though nothing has happened to it. Outside of libcurl.
@@ -361,6 +366,8 @@ package final class Multi {
         let code = loop.calls.within { clibcurl_multi_run_all(handle, &stillRunning) }
         if code == CURLM_OUT_OF_MEMORY { ranOutOfMemory() }
         scheduleSettling()
+        if silentBreaks != nil { running.all.forEach(recheck.suspectBreak) }
+        recheck.schedule()
     }
 
     /// Called when libcurl reports that it stopped in the middle of its work. Outside of libcurl.
@@ -371,7 +378,7 @@ package final class Multi {
 
     /// Called by the loop outside of libcurl: lets handlers act on what they recorded, and finishes transfers that are over.
     func settle() {
-        isSettlingScheduled = false
+        isScheduled.settling = false
         guard !isClosed else { return }
         settleHandlers()
         finishTransfers()
@@ -389,7 +396,7 @@ package final class Multi {
         let settling = unsettled.take()
         for easy in settling {
             // It may have been cancelled since.
-            if easy.multi === self { stalledInput?.moved(easy) }
+            if easy.multi === self { recheck.moved(easy) }
             easy.settle()
         }
         unsettled.recycle(settling)
@@ -486,8 +493,8 @@ package final class Multi {
     }
 
     func scheduleSettling() {
-        guard !isSettlingScheduled else { return }
-        isSettlingScheduled = true
+        guard !isScheduled.settling else { return }
+        isScheduled.settling = true
         loop.settleSoon(self)
     }
 }

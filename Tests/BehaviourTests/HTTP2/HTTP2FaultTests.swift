@@ -170,6 +170,47 @@ struct HTTP2FaultTests {
         #expect(server.state.value.connections >= 2)
     }
 
+    /// libcurl reads as soon as it has sent the request. Nothing happens on the connection after that.
+    @Test("All tasks learn that their connection is given up even if libcurl finds out while it sends another request")
+    func brokenBesideARequest() async throws {
+        let (gate, isBroken) = (Gate(), Gate())
+        let server = try Server { request in
+            guard request.connection == 1, request.stream > 1 else { return Server.text("hello") }
+            return request.stream == 3 ? [.waitFor(gate), .frames([Self.brokenFrames[0]]), .open(isBroken)] : []
+        }
+        defer { server.stop() }
+        let others = try (0..<2).map { _ in try LoopbackServer { _ in .text("other") } }
+        defer { for other in others { other.stop() } }
+        let holds = ["/first", "/second"].map { LoopHold(at: $0) }
+        let delegate = RecordingDelegate()
+        let session = URLSession.forTest(delegate: delegate) {
+            $0.urlCache = nil
+            $0.timeoutIntervalForRequest = 20
+            $0.curl.httpVersion = .http2PriorKnowledge
+            $0.curl.eventLoops = 1
+            for hold in holds { hold.install(in: $0) }
+        }
+        defer { session.invalidateAndCancel() }
+        #expect(await session.load(server.url()).text == "hello")
+        async let held = session.load(server.url())
+        try await server.state.wait { $0.requests.count == 2 }
+        session.dataTask(with: others[0].url("/first")).resume()
+        try await holds[0].isHeldUp.wait()
+        // Both start in one round of the loop, before it looks at its sockets.
+        session.dataTask(with: others[1].url("/second")).resume()
+        let next = session.dataTask(with: server.url())
+        next.resume()
+        holds[0].end()
+        try await holds[1].isHeldUp.wait()
+        gate.open()
+        try await isBroken.wait()
+        holds[1].end()
+        let result = await held
+        #expect(result.text == "hello" || result.error.map { $0.code != .timedOut } == true)
+        try await delegate.success(of: next)
+        #expect(server.state.value.connections >= 2)
+    }
+
     @Test("A connection over which nothing comes any more gets no further request after a time-out")
     func frozen() async throws {
         let server = try Server { $0.connection == 1 && $0.stream > 1 ? [] : Server.text("hello") }
