@@ -264,11 +264,24 @@ final class RunLoopThread: @unchecked Sendable {
         self.threads = threads
     }
 
-    /// Whether the process has as many descriptors left as a run loop takes. Foundation traps if it can't get them.
+    private static let shortage = Mutex(())
+
+    /// Has this thread take its run loop, if the process has the descriptors for it: Foundation traps if it can't get them. One thread at a
+    /// time, or another could take those that this one has found.
+    private static func takeRunLoop() -> Bool {
+        shortage.withLock { _ in
+            guard hasDescriptors else { return false }
+            _ = RunLoop.current
+            return true
+        }
+    }
+
+    /// Whether the process has as many descriptors left as a run loop takes: three, and three more for the main thread's, which is made
+    /// together with the first.
     private static var hasDescriptors: Bool {
         var probes: [Int32] = []
         defer { for probe in probes { close(probe) } }
-        while probes.count < 4 {
+        while probes.count < 6 {
             let probe = open("/dev/null", O_RDONLY | O_CLOEXEC)
             guard probe >= 0 else { return !SystemError.current.isShortage }
             probes.append(probe)
@@ -309,7 +322,7 @@ final class RunLoopThread: @unchecked Sendable {
 
     private func main() {
         // The tasks' time-outs limit this.
-        while !Self.hasDescriptors { Thread.sleep(forTimeInterval: Self.shortageInterval) }
+        while !Self.takeRunLoop() { Thread.sleep(forTimeInterval: Self.shortageInterval) }
         let runLoop = RunLoop.current
         // A run loop with no sources doesn't wait.
         let timer = Timer(timeInterval: 1e9, repeats: true) { _ in }
