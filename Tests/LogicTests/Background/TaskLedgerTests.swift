@@ -73,6 +73,7 @@ struct TaskLedgerTests {
         ledger.restore("a", acknowledged, hasEnded: true)
         _ = acknowledge(acknowledged)
         ledger.add("b", key)
+        ledger.submit(key)
         let failed = ledger.giveUp { _ in false }
         #expect(failed == ["b"])
         #expect(ledger.unconfirmed == 0 && ledger.unrecorded == [key])
@@ -85,6 +86,25 @@ struct TaskLedgerTests {
             ledger.forget(key)
             #expect(ledger[key] == nil)
         }
+    }
+
+    @Test("A task that no agent was sent leaves nothing behind after none could be reached")
+    mutating func givingUpUnsent() {
+        ledger.add("a", key)
+        #expect(ledger.giveUp { _ in false } == ["a"])
+        #expect(acknowledge(key) == [false, false])
+        #expect(ledger[key] == nil)
+    }
+
+    @Test("A task that an agent was sent and didn't record is new to the next one, and not yet sent to that")
+    mutating func sentToOther() {
+        ledger.add("a", key)
+        ledger.submit(key)
+        #expect(ledger.unrecorded == [key])
+        #expect(ledger.compare(with: []).new == ["a"])
+        _ = ledger.giveUp { _ in false }
+        _ = acknowledge(key)
+        #expect(ledger[key] == nil)
     }
 
     @Test("A result that the delegate has yet to be told of stays with an agent that comes after none could be reached")

@@ -121,7 +121,7 @@ extension BackgroundClient {
             channel.send(.acknowledge(key))
         case .unwanted, .open(_, .unwanted, _):
             drop(key, hasEnded: listing.ending != nil, channel)
-        case .open(let engine, .none, _), .open(let engine, .exists, _):
+        case .open(let engine, _, _):
             accept(key)
             guard !isOver(engine) else { return }
             if engine.intent != listing.submission.intent { sendIntent(of: engine, channel) }
@@ -158,9 +158,9 @@ extension BackgroundClient {
 
     private func ended(_ key: UUID, _ ending: TaskEnding, _ channel: Channel) {
         switch tasks[key] {
-        // An end that arrives before the task was accepted is a refusal: the agent has no record of it.
-        case .open(let engine, .none, _), .open(let engine, .exists, _): engine.end(ending, files: files)
         case .unwanted, .open(_, .unwanted, _): drop(key, hasEnded: true, channel)
+        // An end that arrives before the task was accepted is a refusal: the agent has no record of it.
+        case .open(let engine, _, _): engine.end(ending, files: files)
         case .acknowledged, .left, nil: break
         }
     }

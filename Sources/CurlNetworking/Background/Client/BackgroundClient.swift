@@ -186,6 +186,7 @@ final class BackgroundClient: RemoteTasks, @unchecked Sendable {
         guard let submission = engine.submission(with: cookies) else {
             return engine.fail(URLError(.badURL, url: nil, "The request has no URL."))
         }
+        tasks.submit(engine.key)
         if !channel.send(.submit(submission)) {
             engine.fail(
                 URLError(

@@ -18,8 +18,10 @@ struct TaskLedger<Engine> {
 
     /// The agent's record of a task.
     enum Record {
-        /// Nothing, as far as it has said.
+        /// None: it hasn't been sent the task.
         case none
+        /// It was sent the task, and hasn't said that it has recorded it.
+        case possible
         case exists
         /// The task has failed here: an agent that turns up with it has to drop it.
         case unwanted
@@ -75,11 +77,21 @@ struct TaskLedger<Engine> {
         set(key, .open(engine, .exists, isLate: hasEnded))
     }
 
+    /// The agent is sent the task.
+    mutating func submit(_ key: UUID) {
+        guard case .open(let engine, .none, let isLate) = entries[key] else { return }
+        set(key, .open(engine, .possible, isLate: isLate))
+    }
+
     /// The agent has recorded the task. Returns its engine if that is news.
     mutating func accept(_ key: UUID) -> Engine? {
-        guard case .open(let engine, .none, let isLate) = entries[key] else { return nil }
-        set(key, .open(engine, .exists, isLate: isLate))
-        return engine
+        switch entries[key] {
+        case .open(let engine, .none, let isLate), .open(let engine, .possible, let isLate):
+            set(key, .open(engine, .exists, isLate: isLate))
+            return engine
+        case .open, .acknowledged, .unwanted, .left, nil:
+            return nil
+        }
     }
 
     /// The delegate has been told of the task's end. `tellsAgent` is whether the agent must hear of it, and `areAllTold` whether it was the
@@ -95,7 +107,7 @@ struct TaskLedger<Engine> {
         let entry: Entry? =
             switch record {
             case _ where keepsFile: .left
-            case .none: nil
+            case .none, .possible: nil
             case .exists: hasAgent ? .acknowledged : .unwanted
             case .unwanted: .unwanted
             }
@@ -120,7 +132,8 @@ struct TaskLedger<Engine> {
             case .open(let engine, .exists, let isLate):
                 set(key, .open(engine, .none, isLate: isLate))
                 lost.append(engine)
-            case .open(let engine, .none, _):
+            case .open(let engine, .none, let isLate), .open(let engine, .possible, let isLate):
+                set(key, .open(engine, .none, isLate: isLate))
                 new.append(engine)
             case .open(_, .unwanted, _):
                 break
@@ -131,13 +144,14 @@ struct TaskLedger<Engine> {
         return (lost, new)
     }
 
-    /// There is no agent: all tasks fail here, and an agent that turns up later has to drop them. Returns those whose delegates must be
-    /// told.
+    /// There is no agent: all tasks fail here, and an agent that turns up later has to drop those that it may have. Returns those whose
+    /// delegates must be told.
     ///
     /// - Parameter isOver: Whether a task has already ended. The agent keeps the result until the delegate has been told of it.
     mutating func giveUp(isOver: (Engine) -> Bool) -> [Engine] {
         for (key, entry) in entries {
             switch entry {
+            case .open(_, .none, _): break
             case .open(let engine, .exists, _) where isOver(engine): break
             case .open(let engine, _, let isLate): set(key, .open(engine, .unwanted, isLate: isLate))
             case .acknowledged: set(key, .unwanted)
