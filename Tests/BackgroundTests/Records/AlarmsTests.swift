@@ -40,4 +40,22 @@ struct AlarmsTests {
         queue.sync { alarms.set("at once", after: .zero) }
         try await rung.wait { $0 == ["one", "at once"] }
     }
+
+    @Test("An alarm takes no memory once its object is gone, even if its time is a week away")
+    func memory() async {
+        func setAndDrop(_ count: Int) {
+            for _ in 0..<count {
+                let alarms = make()
+                queue.sync { alarms.set("in a week", after: .seconds(7 * 24 * 60 * 60)) }
+            }
+        }
+        setAndDrop(1000)
+        _ = await ProcessUsage.atRest()
+        ProcessUsage.trim()
+        let before = ProcessUsage().resident
+        setAndDrop(50_000)
+        _ = await ProcessUsage.atRest()
+        ProcessUsage.trim()
+        #expect(ProcessUsage().resident - before < ProcessUsage.growth(of: 12 << 20))
+    }
 }

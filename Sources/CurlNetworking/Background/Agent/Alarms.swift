@@ -7,14 +7,15 @@ extension DispatchTime {
     }
 }
 
-/// Calls back for many keys, each at its own time. The queue waits only for the earliest. Used only on its queue.
+/// Calls back for many keys, each at its own time. One timer waits for the earliest. Used only on its queue.
 ///
 /// `@unchecked Sendable`: see above.
 final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
-    private let queue: DispatchQueue
     private let rung: (Key) -> Void
     private var times: [Key: DispatchTime] = [:]
-    /// When the queue calls; nil if there is nothing to wait for.
+    /// Ends with this object. A block that waits in a queue would take memory until its time has come, which may be in days.
+    private let timer: any DispatchSourceTimer
+    /// When the timer fires; nil if there is nothing to wait for.
     private var next: DispatchTime?
 
     /// In nanoseconds: times are rounded up to a multiple of this, so that nearby ones share one pass over all of them.
@@ -22,8 +23,15 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
 
     /// - Parameter rung: Called with a key when its time has come; its alarm is already removed.
     init(on queue: DispatchQueue, rung: @escaping (Key) -> Void) {
-        self.queue = queue
         self.rung = rung
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler { [weak self] in self?.ring() }
+        timer.schedule(deadline: .distantFuture)
+        timer.activate()
+    }
+
+    deinit {
+        timer.cancel()
     }
 
     /// Replaces an earlier alarm for `key`.
@@ -41,12 +49,10 @@ final class Alarms<Key: Hashable & Sendable>: @unchecked Sendable {
     private func wait(for time: DispatchTime) {
         if let next, next <= time { return }
         next = time
-        queue.asyncAfter(deadline: time) { [weak self] in self?.ring(time) }
+        timer.schedule(deadline: time)
     }
 
-    private func ring(_ time: DispatchTime) {
-        // An earlier alarm has been set since.
-        guard next == time else { return }
+    private func ring() {
         next = nil
         let now = DispatchTime.now()
         let due = times.filter { $0.value <= now }.keys
