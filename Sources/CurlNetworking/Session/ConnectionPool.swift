@@ -48,6 +48,11 @@ final class ConnectionPool: @unchecked Sendable {
         admission.didForget = { [index] in binding.release(from: index, allBut: $0) }
     }
 
+    /// Unbinds origins that no request has entered the pool for. Any thread.
+    func releaseUnknownOrigins() {
+        loop.submit { self.admission.didForget?(Set(self.admission.hosts.keys)) }
+    }
+
     // MARK: - Connections
 
     /// Any thread.

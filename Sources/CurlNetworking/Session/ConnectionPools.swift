@@ -30,10 +30,16 @@ final class ConnectionPools: Sendable {
         for pool in pools { pool.releaseForgottenOrigins(of: binding) }
     }
 
+    /// The number of origins that are bound to a loop.
+    var originCount: Int { binding.count }
+
     /// The pool of `origin`. Must be called on that pool's own loop before a request enters there; elsewhere, the pool may have forgotten
     /// the origin meanwhile.
     func pool(for origin: Origin) -> ConnectionPool {
-        areSeveral ? all[binding.loop(for: origin)] : first
+        guard areSeveral else { return first }
+        let (loop, isCrowding) = binding.loop(for: origin)
+        if isCrowding { for pool in all { pool.releaseUnknownOrigins() } }
+        return all[loop]
     }
 
     /// The pool in which a task for `request` starts.

@@ -80,4 +80,20 @@ struct ConnectionPoolsTests {
         }
         #expect(visited == [0, 1, 2, 3, 4])
     }
+
+    @Test("The origins of tasks that need no connection don't accumulate")
+    func unknownOrigins() async throws {
+        let pools = Self.pools { $0.eventLoops = 2 }
+        for round in 0..<10 {
+            for number in 0..<5000 {
+                let request = URLRequest(url: try Sample.url("http://host\(number).round\(round).example/"))
+                _ = pools.pool(forTask: request)
+            }
+            // Follows what the loops were asked for meanwhile.
+            await withCheckedContinuation { continuation in
+                pools.visit({ _ in }, completion: { continuation.resume() })
+            }
+        }
+        #expect(pools.originCount <= 10_000)
+    }
 }
