@@ -74,6 +74,8 @@ struct Admission {
     private var rememberedHosts = 1000
     /// Called with the remaining hosts after others were forgotten.
     var didForget: ((Set<Origin>) -> Void)?
+    /// Called after hosts were forgotten whose addresses libcurl was told.
+    var didForgetAddresses: (() -> Void)?
     /// nil if only hosts have limits; nothing is counted then.
     private var total: TotalPlaces?
 
@@ -118,9 +120,15 @@ struct Admission {
 
     /// A crawler visits many hosts, so those it has finished with are forgotten from time to time.
     private mutating func forgetHosts(allBut newcomer: Origin) {
-        hosts = hosts.filter { $0.key == newcomer || !$0.value.isForgettable }
+        var hadAddresses = false
+        hosts = hosts.filter { origin, host in
+            if origin == newcomer || !host.isForgettable { return true }
+            hadAddresses = hadAddresses || host.plan.hasOwnAddresses
+            return false
+        }
         rememberedHosts = max(1000, 2 * hosts.count)
         didForget?(Set(hosts.keys))
+        if hadAddresses { didForgetAddresses?() }
     }
 
     /// Gives up the ticket's place, or its wait for one; returns the tickets that may start instead.

@@ -20,6 +20,8 @@ struct ConnectionPlan {
     /// Whether libcurl counts the connections together with those to other origins: through a proxy that sees the requests, to the host
     /// that `connectTo` names, or to all Unix sockets.
     var isCountedWithOthers = false
+    /// Whether libcurl is told the addresses of the origin's host.
+    var hasOwnAddresses = false
     /// libcurl's settings; nil for the defaults.
     var profile: ConnectionProfile?
     /// The open connections; nil if they aren't counted.
@@ -46,6 +48,7 @@ extension ConnectionPlan {
         let names = settings.names.settings(for: origin, through: route.server)
         usesTunnel = route.server?.tunnels(to: origin, connectingElsewhere: names?.connectTo != nil) ?? false
         let isForwarded = route.server.map { !$0.isSOCKS && !usesTunnel } ?? false
+        hasOwnAddresses = names?.overrides.contains { $0.host == origin.host && $0.port == origin.port } ?? false
         isCountedWithOthers = isForwarded || usesUnixSocket || names?.connectTo != nil
         // libcurl speaks HTTP/1.1 to a proxy that forwards requests.
         let wanted = settings.hosts.first(\.httpVersion, for: origin) ?? settings.httpVersion

@@ -41,6 +41,8 @@ final class ConnectionPool: @unchecked Sendable {
         self.limits = limits
         self.deliveryQueue = deliveryQueue
         admission = Admission(total: limits.total) { ConnectionPlan(settings, for: $0, on: loop) }
+        // libcurl's handles keep addresses that they are told, and so the memory for them, as long as they exist.
+        admission.didForgetAddresses = { [unowned self] in retireConnections() }
     }
 
     /// Unbinds origins that the pool forgets, so other loops can take them. Called once, before the pool is used.
@@ -69,10 +71,15 @@ final class ConnectionPool: @unchecked Sendable {
 
     /// Makes later requests use new connections; idle ones are closed.
     func renewConnections() {
+        retireConnections()
+        retiredMultis.closeIdle()
+    }
+
+    /// The same, but the idle ones are closed when the next request leaves.
+    private func retireConnections() {
         if let multi { retiredMultis.append(multi) }
         multi = nil
         retiredMultis += handshakes.takeMultis()
-        retiredMultis.closeIdle()
         ftp?.renew()
     }
 

@@ -89,6 +89,29 @@ struct AdmissionTests {
         #expect(Set(admission.hosts.keys) == remembered.last)
     }
 
+    @Test("The handler is told when a host with addresses of its own is forgotten, which isn't while it has requests")
+    func tellingOfAddresses() throws {
+        var count = 0
+        var admission = Admission { origin in
+            var plan = ConnectionPlan(limit: 1)
+            plan.hasOwnAddresses = origin.host == "host7.example"
+            return plan
+        }
+        admission.didForgetAddresses = { count += 1 }
+        let tickets = try (0...2000).map { try ticket("http://host\($0).example/") }
+        for ticket in tickets[...1000] {
+            _ = admission.admits(ticket, priority: 0.5)
+            if ticket !== tickets[7] { _ = admission.leave(ticket) }
+        }
+        #expect(admission.hosts.count == 2 && count == 0)
+        _ = admission.leave(tickets[7])
+        for ticket in tickets[1001...] {
+            _ = admission.admits(ticket, priority: 0.5)
+            _ = admission.leave(ticket)
+        }
+        #expect(admission.hosts[tickets[7].origin] == nil && count == 1)
+    }
+
     @Test("As many as the limit says run at an origin, and the others wait", arguments: [1, 2, 6])
     func limit(limit: Int) throws {
         var admission = Admission { _ in ConnectionPlan(limit: limit) }
