@@ -40,7 +40,8 @@ struct Admission {
 
         let origin: Origin
         unowned let owner: any AdmissionTicketOwner
-        /// Whether the current request is an upload that is sent over HTTP/1.1 because libcurl has lost a response over HTTP/2.
+        /// Whether the current request is an upload that is sent over HTTP/1.1 because libcurl has lost a response over HTTP/2, to a server
+        /// that hasn't agreed to that version (RFC 7301), so that it may not speak it.
         var isKeptOffHTTP2 = false
         /// Its number in the queue; nil for the next one.
         fileprivate let turn: UInt64?

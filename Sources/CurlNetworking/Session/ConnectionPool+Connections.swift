@@ -91,6 +91,7 @@ extension ConnectionPool {
         } else if options.sendsBody, !plan.hasPriorKnowledge, admission.keepsUploadsOffHTTP2(ticket, at: loop.now) {
             options.speakHTTP1()
             ticket.isKeptOffHTTP2 = true
+            options.reportsConnection = true
             // If kept, its version would be taken for the origin's.
             options.closing = .always
             start(admission.keptApart(ticket))
@@ -135,6 +136,8 @@ extension ConnectionPool {
 
     /// Notes that the ticket's connection is established, with the protocol `negotiated` by TLS (RFC 7301); nil if unknown.
     func noteConnection(_ ticket: Admission.Ticket, negotiated: String?) {
+        // A server that agrees to HTTP/1.1 speaks it: if it then doesn't respond to an upload, that has another reason.
+        if negotiated == "http/1.1" { ticket.isKeptOffHTTP2 = false }
         guard admission.isAwaited(ticket) else { return }
         guard let plan = admission.plan(for: ticket), !plan.sharesWhenAnswered else { return awaitResponse(of: ticket) }
         let multiplexes = plan.hasPriorKnowledge ? true : negotiated.map { $0 != "http/1.1" && $0 != "http/1.0" }

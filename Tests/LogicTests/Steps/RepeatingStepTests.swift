@@ -95,6 +95,15 @@ struct ReplayStepTests {
         #expect(step.end(ending(.none, lost), of: request, rig).next == request)
     }
 
+    @Test("An upload to a server that agreed to HTTP/1.1, and gave no answer, isn't repeated over HTTP/2")
+    func agreement() throws {
+        let ticket = try #require(rig.ticket)
+        ticket.isKeptOffHTTP2 = true
+        rig.pool.noteConnection(ticket, negotiated: "http/1.1")
+        let lost = URLError(.networkConnectionLost).with(phase: .sending)
+        #expect(step.end(ending(.none, lost), of: request, rig).isPass)
+    }
+
     @Test("Any other failure, and every success, is the next step's")
     func others() {
         #expect(step.end(ending(.none), of: request, rig).isPass)
