@@ -19,15 +19,18 @@ struct AgentLauncher: Sendable {
     /// nil if there is none.
     var program: String? {
         let named = [Self.variable, "PATH"].map { ($0, SecureEnvironment[$0] ?? "") }
-        return program(Dictionary(uniqueKeysWithValues: named), running: Self.runningProgram)
+        let environment = Dictionary(uniqueKeysWithValues: named)
+        return program(environment, running: Self.runningProgram, own: Self.ownProgram.withLock { $0 })
     }
 
-    /// - Parameter running: The path of the running program.
-    func program(_ environment: [String: String], running: String?) -> String? {
+    /// - Parameters:
+    ///   - running: The path of the running program.
+    ///   - own: The same, if that can be its own agent.
+    func program(_ environment: [String: String], running: String?, own: String?) -> String? {
         if let agent = options.agent { return agent.path }
         if let named = environment[Self.variable], !named.isEmpty { return named }
         // Without its file, the program itself is still there.
-        if let own = Self.ownProgram.withLock({ $0 }) { return access(own, F_OK) == 0 ? own : "/proc/self/exe" }
+        if let own { return access(own, F_OK) == 0 ? own : "/proc/self/exe" }
         var folders: [String] = []
         if let running {
             let beside = URL(fileURLWithPath: running).deletingLastPathComponent()
